@@ -67,8 +67,8 @@ async def test_prints_do_not_meet_the_protocol(environment: dict[str, str]) -> N
         "import os, sys; sys.path.insert(0, sys.argv[1]);"
         "from scripted_server import Scripted; from accelopt_lsp.server.main import start;"
         "import accelopt_lsp.server.server as s; begin = s.AccelOptServer.begin;"
-        "s.AccelOptServer.begin = lambda self: (print('noise'), os.system('echo noise of a child'), begin(self))[2];"
-        "start(service=Scripted())"
+        "s.AccelOptServer.begin = lambda *a: (print('noise'), os.system('echo noise of a child'), begin(*a))[2];"
+        "start(open_service=Scripted)"
     )
     server = await start(environment, "-c", code, str(Path(SCRIPTED).parent))
     requests = (

@@ -57,7 +57,7 @@ def receive(server: AccelOptServer, *messages: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("name", CLIENTS)
 async def test_the_first_answer_is_the_one_of_pygls(name: str) -> None:
-    server = build(Unstarted(), ParserProcess())
+    server = build(lambda surface: Unstarted(), ParserProcess())
     written = Written()
     server.protocol.set_writer(written)
     client = t.InitializeParams(capabilities=capabilities(name))
@@ -101,7 +101,7 @@ def test_the_first_message_only_is_read() -> None:
 
 def served(*messages: dict[str, Any], answered: int | str | None) -> list[dict[str, Any]]:
     """Return what a server writes that ``first_message`` has answered ``answered`` for."""
-    server, written = build(Unstarted(), ParserProcess()), Written()
+    server, written = build(lambda surface: Unstarted(), ParserProcess()), Written()
     server.protocol.answered = answered
     server.protocol.set_writer(written)
     for message in messages:
@@ -168,7 +168,7 @@ async def test_the_first_lens_of_a_profiled_file_waits_for_no_backend(
     ProfileCache(connection).put(file.key, FileMeasurement(file.path, [measured]))
     connection.close()
 
-    server, written = build(Silent(), parser), Written()
+    server, written = build(lambda surface: Silent(), parser), Written()
     server.protocol.set_writer(written)
     document = {"uri": kernel.as_uri(), "languageId": "python", "version": 1, "text": KERNEL}
     begin = {

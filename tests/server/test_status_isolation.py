@@ -7,8 +7,7 @@ from accelopt_lsp.server.status import StatusLine
 
 def test_an_incomplete_sandbox_stands_in_the_status() -> None:
     sent = []
-    status = StatusLine()
-    status.send = sent.append
+    status = StatusLine(sent.append)
     status.update([])
     status.isolation = "local: kernels are not isolated completely: no user namespaces here."
     status.update([])

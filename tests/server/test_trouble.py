@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import lsprotocol.types as t
@@ -304,7 +305,7 @@ async def test_a_limit_is_raised_to_what_can_be_set_and_where_it_holds(
         def say(self, line: str) -> None:
             lines.append(line)
 
-    fix = LimitFix(Says(), JobRegistry(), Files())  # type: ignore[arg-type]
+    fix = LimitFix(SimpleNamespace(editor=Says(), jobs=JobRegistry(), files=Files()))  # type: ignore[arg-type]
     await fix._run("file:///k.py", name)
     assert [says in line for line in lines] == [True]
     written = tmp_path / "accelopt.toml"

@@ -50,7 +50,7 @@ class Recorded(Surface):
 
 @pytest.fixture
 async def engine(imported: Parent) -> AsyncGenerator[ProcessService, None]:
-    engine = ProcessService(imported.command("support.scripted_engine"))
+    engine = ProcessService(command=imported.command("support.scripted_engine"))
     yield engine
     await asyncio.wait_for(engine.close(), PATIENCE)
 

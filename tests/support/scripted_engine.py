@@ -19,4 +19,4 @@ class Loud(Scripted):
 
 
 def main() -> None:
-    asyncio.run(serve(Loud(), os.fdopen(0, "rb"), os.fdopen(1, "wb")))
+    asyncio.run(serve(Loud, os.fdopen(0, "rb"), os.fdopen(1, "wb")))

@@ -56,8 +56,8 @@ from accelopt_profiling.quantity import Known, executed
 
 
 class Scripted:
-    def __init__(self) -> None:
-        self.surface = Surface()
+    def __init__(self, surface: Surface) -> None:
+        self.surface = surface
         self._suggestions: dict[str, Suggestion] = {}
         self._going: dict[str, asyncio.Event] = {}
         self._stopped: set[str] = set()
@@ -283,7 +283,7 @@ def _suggest(file: FileRequest, kernel: Kernel, cost: float, factor: float) -> S
 
 def main() -> None:
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING)
-    start(service=Scripted())
+    start(open_service=Scripted)
 
 
 if __name__ == "__main__":

@@ -43,8 +43,7 @@ def call_service(work: Callable[[LocalService], Awaitable[T]], surface: Surface 
     from accelopt_lsp.service.local import LocalService
 
     async def called() -> T:
-        service = LocalService()
-        service.surface = surface or Terminal()
+        service = LocalService(surface or Terminal())
         try:
             return await work(service)
         finally:

@@ -7,15 +7,15 @@ changed meanwhile it is the whole file as the gate saw it.
 from __future__ import annotations
 
 from collections import OrderedDict
+from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from accelopt_agent.suggestions.text_edit import ApplyRefusal, apply_to_text
 from accelopt_lsp.errors import UserError
-from accelopt_lsp.server.connection import EditorConnection
-from accelopt_lsp.server.documents import Documents
 from accelopt_lsp.server.suggestions import SuggestionActions
-from accelopt_lsp.service.parser import ParserProcess
-from accelopt_lsp.state.jobs import BackgroundTasks
+
+if TYPE_CHECKING:
+    from accelopt_lsp.server.server import AccelOptServer
 
 SCHEME = "accelopt-candidate"
 
@@ -37,17 +37,11 @@ def suggestion_id(uri: str) -> str | None:
 class CandidateTexts:
     """The texts of candidates, and who asked for them: what the editor shows is told when the file is edited."""
 
-    def __init__(
-        self,
-        editor: EditorConnection,
-        tasks: BackgroundTasks,
-        documents: Documents,
-        parser: ParserProcess,
-        suggestions: SuggestionActions,
-    ) -> None:
-        self._editor, self._tasks, self._documents = editor, tasks, documents
-        self._parser, self._suggestions = parser, suggestions
+    def __init__(self, server: AccelOptServer, suggestions: SuggestionActions) -> None:
+        self._editor, self._tasks, self._documents = server.editor, server.tasks, server.documents
+        self._parser, self._suggestions = server.parser, suggestions
         self._shown: OrderedDict[str, str] = OrderedDict()
+        server.documents.read.listen(self._file_read)
 
     async def text(self, uri: str) -> str:
         """Return the text behind a candidate's address.
@@ -70,7 +64,7 @@ class CandidateTexts:
         edits = await self._parser.edits_for(text, suggestion)
         return suggestion.text if isinstance(edits, ApplyRefusal) else apply_to_text(text, edits)
 
-    def file_read(self, document_uri: str) -> None:
+    def _file_read(self, document_uri: str) -> None:
         """Have the editor fetch the candidates for a file again that it was given before."""
         if not self._editor.shows_own_documents:
             return

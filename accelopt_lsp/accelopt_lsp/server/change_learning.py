@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Mapping
 from functools import partial
+from typing import TYPE_CHECKING
 
 from accelopt_lsp.errors import RefusedError, UserError
 from accelopt_lsp.features.wording import speedup
 from accelopt_lsp.server.commands import Arguments, Handler
-from accelopt_lsp.server.connection import EditorConnection
-from accelopt_lsp.server.kernel_files import KernelFiles
-from accelopt_lsp.service.protocol import Service
-from accelopt_lsp.state.jobs import BackgroundJob, JobRegistry
-from accelopt_lsp.state.state_store import StateStore
+from accelopt_lsp.state.jobs import BackgroundJob
 from accelopt_profiling.kernels import KernelSource
+
+if TYPE_CHECKING:
+    from accelopt_lsp.server.server import AccelOptServer
 
 #: So many texts that were profiled are kept of each open file.
 TEXTS_KEPT = 4
@@ -44,17 +44,9 @@ class ProfiledTexts:
 
 
 class ChangeLearning:
-    def __init__(
-        self,
-        editor: EditorConnection,
-        state: StateStore,
-        jobs: JobRegistry,
-        service: Service,
-        files: KernelFiles,
-        texts: ProfiledTexts,
-    ) -> None:
-        self._editor, self._state, self._jobs = editor, state, jobs
-        self._service, self._files, self._texts = service, files, texts
+    def __init__(self, server: AccelOptServer, texts: ProfiledTexts) -> None:
+        self._editor, self._state, self._jobs = server.editor, server.state, server.jobs
+        self._service, self._files, self._texts = server.service, server.files, texts
 
     def actions(self) -> Mapping[str, Handler]:
         return {"remember": self.remember}

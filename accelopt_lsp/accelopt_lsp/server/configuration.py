@@ -6,27 +6,27 @@ import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from accelopt_lsp.server.connection import EditorConnection
-from accelopt_lsp.server.documents import Documents
-from accelopt_lsp.server.status import StatusLine
 from accelopt_lsp.settings.approvals import UnapprovedSettings
 from accelopt_lsp.settings.layers import editor_settings
 from accelopt_lsp.settings.load import Settings, load_settings
 from accelopt_lsp.settings.trust import Workspace
-from accelopt_lsp.state.jobs import JobRegistry
-from accelopt_lsp.state.state_store import Document, StateStore
+from accelopt_lsp.state.signal import Signal
+from accelopt_lsp.state.state_store import Document
+
+if TYPE_CHECKING:
+    from accelopt_lsp.server.server import AccelOptServer
 
 
 class SettingsCache:
     """The settings per file. ``editor`` are the editor's ``accelopt.*``. Each complaint is told once, through
-    ``complain``; ``on_unapproved`` gets what of a project's settings is not used."""
+    ``complain``; ``unapproved`` tells what of a project's settings is not used."""
 
     def __init__(self, complain: Callable[[str], None]) -> None:
         self.editor: dict[str, Any] = {}
         self.workspace = Workspace()
-        self.on_unapproved: Callable[[UnapprovedSettings], None] = lambda unapproved: None
+        self.unapproved: Signal[[UnapprovedSettings]] = Signal()
         self._complain = complain
         self._complained: set[str] = set()
         self._known: dict[str, Settings] = {}
@@ -45,7 +45,7 @@ class SettingsCache:
                     self._complained.add(complaint)
                     self._complain(f"Settings: {complaint}")
             if settings.unapproved is not None:
-                self.on_unapproved(settings.unapproved)
+                self.unapproved(settings.unapproved)
         return cache[path]
 
     def known(self, path: str) -> Settings | None:
@@ -62,23 +62,17 @@ class SettingsCache:
 
 
 class SettingsSync:
-    """Reads the settings again when they changed. ``on_read`` is called with every open file then, ``on_changed`` with
-    the URI of each whose settings are others than before."""
+    """Reads the settings again when they changed.
 
-    def __init__(
-        self,
-        editor: EditorConnection,
-        state: StateStore,
-        jobs: JobRegistry,
-        documents: Documents,
-        cache: SettingsCache,
-        status: StatusLine,
-        on_read: Callable[[Document], None],
-        on_changed: Callable[[str], None],
-    ) -> None:
-        self._editor, self._state, self._jobs = editor, state, jobs
-        self._documents, self._cache, self._status = documents, cache, status
-        self._on_read, self._on_changed = on_read, on_changed
+    ``read`` tells of every open document then, ``changed`` of the URI of each whose settings are others than before.
+    """
+
+    def __init__(self, server: AccelOptServer) -> None:
+        self._editor, self._state, self._jobs = server.editor, server.state, server.jobs
+        self._documents, self._configuration = server.documents, server.configuration
+        self._status = server.status
+        self.read: Signal[[Document]] = Signal()
+        self.changed: Signal[[str]] = Signal()
 
     async def reconfigure(self, pushed: object = None) -> None:
         """Read the settings again: they, or the editor's part of them (``pushed``, where it sends them), changed."""
@@ -87,10 +81,10 @@ class SettingsSync:
             editor |= editor_settings(await self._editor.settings())
         elif isinstance(pushed, dict):
             editor |= editor_settings(pushed.get("accelopt"))
-        before = {state.uri: self._cache.known(state.path) for state in self._state.files()}
-        self._cache.changed(editor)
+        before = {state.uri: self._configuration.known(state.path) for state in self._state.files()}
+        self._configuration.changed(editor)
         roots = self._documents.folders or (Path.cwd(),)
-        targets = [(await self._cache.of(str(root / "kernel.py"))).target for root in roots]
+        targets = [(await self._configuration.of(str(root / "kernel.py"))).target for root in roots]
         triton = " or ".join(dict.fromkeys(t.triton for t in targets))
         nki = " or ".join(dict.fromkeys(t.nki or "as the file needs" for t in targets))
         self._status.target = f"{triton} (Triton), {nki} (NKI)"
@@ -99,9 +93,9 @@ class SettingsSync:
             state = self._state.get(uri)
             if state is None:
                 continue
-            now = await self._cache.of(state.path)
+            now = await self._configuration.of(state.path)
             if (file := self._state.get(uri)) is not None:
                 self._state.put(replace(file, untrusted=now.untrusted))
-            self._on_read(state)
+            self.read(state)
             if settings is not None and now != settings:
-                self._on_changed(uri)
+                self.changed(uri)

@@ -3,49 +3,45 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
-from pathlib import Path
-from typing import Any
+from collections.abc import Coroutine
+from typing import TYPE_CHECKING, Any
 
 from accelopt_agent.suggestions.suggestion import best_first
-from accelopt_lsp.server.connection import EditorConnection
 from accelopt_lsp.server.documents import file_path
-from accelopt_lsp.server.kernel_files import KernelFiles
 from accelopt_lsp.server.profiles import Profiles
-from accelopt_lsp.service.protocol import FileRequest, Service
-from accelopt_lsp.state.jobs import BackgroundTasks, JobRegistry
+from accelopt_lsp.service.protocol import FileRequest
 from accelopt_lsp.state.line_map import LineMap
-from accelopt_lsp.state.state_store import Document, StateStore
+from accelopt_lsp.state.state_store import Document
 from accelopt_profiling.waiting import within
+
+if TYPE_CHECKING:
+    from accelopt_lsp.server.configuration import SettingsSync
+    from accelopt_lsp.server.server import AccelOptServer
+    from accelopt_lsp.server.workspace_trust import WorkspaceTrust
 
 #: The text is read again when nothing was typed for so many seconds.
 PAUSE = 0.2
 
 
 class DocumentSync:
-    """``on_opened`` is called with a document's URI when what is stored of it is shown, ``on_read`` after its kernels
-    were found anew, ``on_settled`` when typing in it has paused, and ``on_closed`` when it was closed."""
+    """Reads and profiles documents as they are opened, edited and saved, and tells by ``Documents`` what it did."""
 
     def __init__(
-        self,
-        editor: EditorConnection,
-        state: StateStore,
-        jobs: JobRegistry,
-        tasks: BackgroundTasks,
-        service: Service,
-        files: KernelFiles,
-        profiles: Profiles,
+        self, server: AccelOptServer, profiles: Profiles, trust: WorkspaceTrust, settings: SettingsSync
     ) -> None:
-        self._editor, self._state, self._jobs, self._tasks = editor, state, jobs, tasks
-        self._service, self._files, self._profiles = service, files, profiles
-        self.on_opened: Callable[[str], None] = lambda uri: None
-        self.on_read: Callable[[str], None] = lambda uri: None
-        self.on_settled: Callable[[str], None] = lambda uri: None
-        self.on_untrusted: Callable[[Path], None] = lambda folder: None
-        self.on_closed: Callable[[str], None] = lambda uri: None
+        self._editor, self._state, self._jobs, self._tasks = (
+            server.editor,
+            server.state,
+            server.jobs,
+            server.tasks,
+        )
+        self._service, self._files, self._documents = server.service, server.files, server.documents
+        self._profiles, self._trust = profiles, trust
         self._timers: dict[str, asyncio.TimerHandle] = {}
         self._flows: dict[str, asyncio.Task[None]] = {}
         self._edits: dict[str, asyncio.Event] = {}
+        settings.changed.listen(self._reconfigured)
+        server.closing.listen(self._close)
 
     def opened(self, uri: str) -> None:
         """Show the last numbers at once, then profile what they do not cover."""
@@ -69,7 +65,7 @@ class DocumentSync:
             timer.cancel()
         self._flow(uri, self._save(uri))
 
-    def reconfigured(self, uri: str) -> None:
+    def _reconfigured(self, uri: str) -> None:
         """Profile a document again because other settings hold for it."""
         self._flow(uri, self._open(uri, again=True))
 
@@ -78,7 +74,7 @@ class DocumentSync:
         self._stop(uri)
         self._state.drop(uri)
         self._profiles.texts.drop(uri)
-        self.on_closed(uri)
+        self._documents.closed(uri)
 
     def deleted(self, uri: str) -> None:
         """End what runs for a file that is gone from the disk; its numbers stay while the editor still shows it."""
@@ -104,7 +100,7 @@ class DocumentSync:
             if opened is not None and await self._service.depends_on(opened, paths):
                 self._profile(other.uri, opened, again=True)
 
-    def close(self) -> None:
+    def _close(self) -> None:
         for timer in self._timers.values():
             timer.cancel()
         for flow in self._flows.values():
@@ -113,13 +109,13 @@ class DocumentSync:
     async def _open(self, uri: str, again: bool = False) -> None:
         file = await self._update(uri, disk=True)
         if file is None:
-            self.on_opened(uri)
+            self._documents.shown(uri)
             return
         self._show_stored(uri, file)
         try:
             await self._recall(uri, file)
         finally:
-            self.on_opened(uri)
+            self._documents.shown(uri)
         state = self._state.get(uri)
         unknown = state is not None and any(k.shown is None or k.old for k in state.kernels)
         if (unknown or again) and file.settings.editor.profile_on == "open and save":
@@ -137,7 +133,7 @@ class DocumentSync:
     async def _update(self, uri: str, disk: bool = False) -> FileRequest | None:
         file, current = await self._files.update(uri, disk)
         if current:
-            self.on_read(uri)
+            self._documents.read(uri)
         return file
 
     def _show_stored(self, uri: str, file: FileRequest) -> None:
@@ -164,18 +160,18 @@ class DocumentSync:
     def _profile(self, uri: str, file: FileRequest, again: bool = False) -> None:
         """Profile, unless that very text is being profiled and nothing asks for it ``again``."""
         if (folder := file.settings.untrusted) is not None:
-            self.on_untrusted(folder)
+            self._trust.needed(folder)
         elif again or not self._profiles.is_running_for(uri, file.text):
             self._profiles.start(uri, file)
 
     def _read_again(self, uri: str) -> None:
         self._timers.pop(uri, None)
-        self.on_settled(uri)
+        self._documents.settled(uri)
         self._tasks.start(self._read(uri))
 
     async def _read(self, uri: str) -> None:
         if await self._files.find_kernels(uri):
-            self.on_read(uri)
+            self._documents.read(uri)
 
     def _flow(self, uri: str, work: Coroutine[Any, Any, None]) -> None:
         """Run ``work`` for a document in place of the flow that still runs for it."""

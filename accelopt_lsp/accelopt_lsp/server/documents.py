@@ -13,6 +13,7 @@ from accelopt_agent.syntax.lines import split_lines
 from accelopt_lsp.errors import UserError
 from accelopt_lsp.resources import read_source
 from accelopt_lsp.server.convert import Text
+from accelopt_lsp.state.signal import Signal
 
 
 def text_hash(text: str) -> str:
@@ -25,8 +26,18 @@ def file_path(uri: str) -> str | None:
 
 
 class Documents:
+    """The editor's documents.
+
+    ``shown`` tells that what is stored of one is shown, ``read`` that its kernels were found anew, ``settled`` that
+    typing in it has paused, and ``closed`` that it was closed.
+    """
+
     def __init__(self, server: LanguageServer) -> None:
         self._server = server
+        self.shown: Signal[[str]] = Signal()
+        self.read: Signal[[str]] = Signal()
+        self.settled: Signal[[str]] = Signal()
+        self.closed: Signal[[str]] = Signal()
 
     @property
     def folders(self) -> tuple[Path, ...]:

@@ -5,36 +5,26 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import aclosing
 from functools import partial
+from typing import TYPE_CHECKING
 
 from accelopt_lsp.features.wording import CHANGE_HEADING, speedup
 from accelopt_lsp.server.commands import Arguments, Handler
-from accelopt_lsp.server.configuration import SettingsCache
-from accelopt_lsp.server.connection import EditorConnection
 from accelopt_lsp.server.documents import file_path
-from accelopt_lsp.server.model_access import ConsentPrompt
-from accelopt_lsp.server.pages import Pages
 from accelopt_lsp.server.suggestions import SuggestionActions
-from accelopt_lsp.service.protocol import Service
-from accelopt_lsp.state.jobs import BackgroundJob, JobRegistry
+from accelopt_lsp.state.jobs import BackgroundJob
+
+if TYPE_CHECKING:
+    from accelopt_lsp.server.server import AccelOptServer
 
 #: An explanation that is there sooner than this, in seconds, shows no progress.
 QUICK = 0.5
 
 
 class Explanations:
-    def __init__(
-        self,
-        editor: EditorConnection,
-        jobs: JobRegistry,
-        service: Service,
-        configuration: SettingsCache,
-        suggestions: SuggestionActions,
-        consent: ConsentPrompt,
-        pages: Pages,
-    ) -> None:
-        self._editor, self._jobs, self._service = editor, jobs, service
-        self._configuration, self._suggestions = configuration, suggestions
-        self._consent, self._pages = consent, pages
+    def __init__(self, server: AccelOptServer, suggestions: SuggestionActions) -> None:
+        self._editor, self._jobs, self._service = server.editor, server.jobs, server.service
+        self._configuration, self._suggestions = server.configuration, suggestions
+        self._consent, self._pages = server.consent, server.pages
 
     def actions(self) -> Mapping[str, Handler]:
         return {"explain": self.explain}

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from accelopt_lsp.server.connection import EditorConnection
 from accelopt_lsp.server.document_sync import DocumentSync
-from accelopt_lsp.server.documents import Documents, file_path, text_hash
-from accelopt_lsp.state.jobs import BackgroundTasks
-from accelopt_lsp.state.state_store import StateStore
+from accelopt_lsp.server.documents import file_path, text_hash
 from accelopt_profiling.source_text import UnreadableFileError, read_text
 
 if TYPE_CHECKING:
     from watchdog.events import FileSystemEvent, FileSystemEventHandler
     from watchdog.observers.api import BaseObserver, ObservedWatch
+
+    from accelopt_lsp.server.configuration import SettingsSync
+    from accelopt_lsp.server.server import AccelOptServer
 
 log = logging.getLogger(__name__)
 
@@ -28,34 +28,26 @@ PATTERNS = ("**/*.py", "**/accelopt.toml", "**/pyproject.toml")
 
 
 class FileWatcher:
-    """The editor watches where it can be asked to; otherwise the folders of open documents are watched here.
+    """The editor watches where it can be asked to; otherwise the folders of open documents are watched here."""
 
-    ``reconfigure`` is called when a settings file was written.
-    """
-
-    def __init__(
-        self,
-        editor: EditorConnection,
-        state: StateStore,
-        tasks: BackgroundTasks,
-        documents: Documents,
-        sync: DocumentSync,
-        reconfigure: Callable[[], Awaitable[None]],
-    ) -> None:
-        self._editor, self._state, self._tasks = editor, state, tasks
-        self._documents, self._sync, self._reconfigure = documents, sync, reconfigure
+    def __init__(self, server: AccelOptServer, settings: SettingsSync, sync: DocumentSync) -> None:
+        self._editor, self._state, self._tasks = server.editor, server.state, server.tasks
+        self._documents, self._settings, self._sync = server.documents, settings, sync
         self._observer: BaseObserver | None = None
         self._watches: dict[str, ObservedWatch] = {}
         self._waiting: dict[str, str] = {}
         self._written: set[str] = set()
         self._timer: asyncio.TimerHandle | None = None
         self._by_editor = False
+        server.documents.shown.listen(self._opened)
+        server.documents.settled.listen(self._settled)
+        server.closing.listen(self._close)
 
     async def start(self) -> None:
         """Ask the editor to watch; called once after ``initialized``."""
         self._by_editor = await self._editor.watch_files(PATTERNS)
 
-    def opened(self, uri: str) -> None:
+    def _opened(self, uri: str) -> None:
         """Watch the folder of an open document, unless the editor does; also before it answered, since it may refuse
         to."""
         path = file_path(uri)
@@ -87,12 +79,12 @@ class FileWatcher:
             if state.path == path:
                 self._tasks.start(self._deleted(state.uri, path))
 
-    def settled(self, uri: str) -> None:
+    def _settled(self, uri: str) -> None:
         """Look at a document in which typing has paused: its text may be what was written to the disk before."""
         if uri in self._waiting:
             self._tasks.start(self._compare(uri, self._waiting[uri]))
 
-    def close(self) -> None:
+    def _close(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
         if self._observer is not None:
@@ -105,7 +97,7 @@ class FileWatcher:
     async def _changed(self, written: set[str]) -> None:
         settings = {path for path in written if Path(path).name in ("accelopt.toml", "pyproject.toml")}
         if settings:
-            await self._reconfigure()
+            await self._settings.reconfigure()
         opened = {state.path: state.uri for state in self._state.files()}
         for path in written & set(opened):
             await self._compare(opened[path], path)

@@ -5,15 +5,17 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from accelopt_lsp.errors import UserError
 from accelopt_lsp.server.commands import Arguments, Handler
-from accelopt_lsp.server.connection import EditorConnection
-from accelopt_lsp.server.kernel_files import KernelFiles
 from accelopt_lsp.service.protocol import FileRequest
 from accelopt_lsp.settings.schema import all_settings
-from accelopt_lsp.state.jobs import BackgroundJob, JobRegistry
+from accelopt_lsp.state.jobs import BackgroundJob
 from accelopt_profiling.source_text import UnreadableFileError, read_text
+
+if TYPE_CHECKING:
+    from accelopt_lsp.server.server import AccelOptServer
 
 #: So many times what a limit was is proposed.
 STEP = 4
@@ -22,8 +24,8 @@ OVER_FILES = ("the environment", "the editor's settings", "the command line")
 
 
 class LimitFix:
-    def __init__(self, editor: EditorConnection, jobs: JobRegistry, files: KernelFiles) -> None:
-        self._editor, self._jobs, self._files = editor, jobs, files
+    def __init__(self, server: AccelOptServer) -> None:
+        self._editor, self._jobs, self._files = server.editor, server.jobs, server.files
 
     def actions(self) -> Mapping[str, Handler]:
         return {"raiseLimit": self.raise_limit}

@@ -13,7 +13,7 @@ import logging
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, BinaryIO, cast
 
 from accelopt_lsp.own_process import PARSER
@@ -22,9 +22,12 @@ from accelopt_lsp.server.first_message import answer_first, read_first
 if TYPE_CHECKING:
     from accelopt_lsp.server.server import AccelOptServer
     from accelopt_lsp.service.protocol import Service
+    from accelopt_lsp.service.surface import Surface
 
 
-def start(*, tcp: tuple[str, int] | None = None, service: Service | None = None) -> None:
+def start(
+    *, tcp: tuple[str, int] | None = None, open_service: Callable[[Surface], Service] | None = None
+) -> None:
     """Serve one client until it says ``exit`` or goes away.
 
     Standard output carries nothing but the protocol: prints of this process and of its children go to standard error.
@@ -32,7 +35,7 @@ def start(*, tcp: tuple[str, int] | None = None, service: Service | None = None)
     """
     logging.getLogger("pygls").setLevel(logging.WARNING)
     if tcp is not None:
-        _make(service).start_tcp(*tcp)
+        _make(open_service).start_tcp(*tcp)
         return
     requests = os.fdopen(os.dup(0), "rb", buffering=0)
     answers = os.fdopen(os.dup(1), "wb")
@@ -42,7 +45,7 @@ def start(*, tcp: tuple[str, int] | None = None, service: Service | None = None)
     with contextlib.suppress(BrokenPipeError, KeyboardInterrupt):
         first = read_first(requests)
         answered = answer_first(first, answers)
-        server = _make(service, parser_child)
+        server = _make(open_service, parser_child)
         import asyncio
 
         asyncio.run(_serve(server, first, answered, requests, answers))
@@ -53,7 +56,9 @@ def _child(command: Sequence[str]) -> subprocess.Popen[bytes]:
     return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
 
-def _make(service: Service | None, parser_child: subprocess.Popen[bytes] | None = None) -> AccelOptServer:
+def _make(
+    open_service: Callable[[Surface], Service] | None, parser_child: subprocess.Popen[bytes] | None = None
+) -> AccelOptServer:
     gc.disable()  # nothing that is imported is ever garbage: collections would walk it again and again
     _import_asyncio()
     from accelopt_lsp.server.lsp_types import import_lsp_types
@@ -62,11 +67,11 @@ def _make(service: Service | None, parser_child: subprocess.Popen[bytes] | None 
     from accelopt_lsp.server.setup import build
     from accelopt_lsp.service.parser import ParserProcess
 
-    if service is None:
+    if open_service is None:
         from accelopt_lsp.service.process import ProcessService
 
-        service = cast("Service", ProcessService())
-    server = build(service, ParserProcess(parser_child))
+        open_service = cast("Callable[[Surface], Service]", ProcessService)
+    server = build(open_service, ParserProcess(parser_child))
     sys.setswitchinterval(0.0005)  # of 5 ms: an answer waits that long for a thread that is busy
     gc.freeze()  # what is imported stays: a full collection would walk it for 30 ms, in the middle of an answer
     gc.enable()

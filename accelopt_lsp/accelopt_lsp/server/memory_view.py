@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from accelopt_lsp.errors import UserError
 from accelopt_lsp.server.commands import Arguments, Handler
-from accelopt_lsp.server.configuration import SettingsCache
-from accelopt_lsp.server.connection import EditorConnection
 from accelopt_lsp.server.documents import file_path
-from accelopt_lsp.server.kernel_files import KernelFiles
-from accelopt_lsp.server.pages import Pages
 from accelopt_lsp.server.searches import kernels_meant
-from accelopt_lsp.service.protocol import Service
 from accelopt_lsp.settings.load import Settings
-from accelopt_lsp.state.jobs import BackgroundJob, JobRegistry
-from accelopt_lsp.state.state_store import StateStore
+from accelopt_lsp.state.jobs import BackgroundJob
+
+if TYPE_CHECKING:
+    from accelopt_lsp.server.server import AccelOptServer
 
 _FORGET, _KEEP = "Forget", "Keep"
 
@@ -24,18 +22,14 @@ BRIEF_LINES = 8
 
 
 class MemoryView:
-    def __init__(
-        self,
-        editor: EditorConnection,
-        state: StateStore,
-        jobs: JobRegistry,
-        service: Service,
-        configuration: SettingsCache,
-        files: KernelFiles,
-        pages: Pages,
-    ) -> None:
-        self._editor, self._state, self._jobs, self._service = editor, state, jobs, service
-        self._configuration, self._files, self._pages = configuration, files, pages
+    def __init__(self, server: AccelOptServer) -> None:
+        self._editor, self._state, self._jobs, self._service = (
+            server.editor,
+            server.state,
+            server.jobs,
+            server.service,
+        )
+        self._configuration, self._files, self._pages = server.configuration, server.files, server.pages
 
     def actions(self) -> Mapping[str, Handler]:
         return {"showMemory": self.show, "forget": self.forget}

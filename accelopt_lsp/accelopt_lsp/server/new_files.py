@@ -6,23 +6,28 @@ import asyncio
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from accelopt_lsp.errors import UserError
 from accelopt_lsp.resources import write_new
 from accelopt_lsp.server.commands import Arguments, Handler
-from accelopt_lsp.server.connection import EditorConnection
-from accelopt_lsp.server.kernel_files import KernelFiles
-from accelopt_lsp.service.protocol import FileRequest, Service
-from accelopt_lsp.state.jobs import BackgroundJob, JobRegistry
+from accelopt_lsp.service.protocol import FileRequest
+from accelopt_lsp.state.jobs import BackgroundJob
+
+if TYPE_CHECKING:
+    from accelopt_lsp.server.server import AccelOptServer
 
 
 class NewFiles:
     """Writes files that do not exist, and opens them; an existing file is never overwritten."""
 
-    def __init__(
-        self, editor: EditorConnection, jobs: JobRegistry, files: KernelFiles, service: Service
-    ) -> None:
-        self._editor, self._jobs, self._files, self._service = editor, jobs, files, service
+    def __init__(self, server: AccelOptServer) -> None:
+        self._editor, self._jobs, self._files, self._service = (
+            server.editor,
+            server.jobs,
+            server.files,
+            server.service,
+        )
 
     def actions(self) -> Mapping[str, Handler]:
         return {"createProblem": self.create_problem, "migrate": self.migrate}

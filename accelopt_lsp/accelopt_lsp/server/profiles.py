@@ -7,32 +7,25 @@ from collections.abc import Mapping
 from contextlib import aclosing
 from dataclasses import replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 from accelopt_lsp.server.change_learning import ProfiledTexts
 from accelopt_lsp.server.commands import Arguments, Handler
-from accelopt_lsp.server.connection import EditorConnection
 from accelopt_lsp.server.documents import text_hash
-from accelopt_lsp.server.kernel_files import KernelFiles
-from accelopt_lsp.service.protocol import FileRequest, Service
-from accelopt_lsp.state.jobs import BackgroundJob, JobRegistry
-from accelopt_lsp.state.state_store import StateStore
+from accelopt_lsp.service.protocol import FileRequest
+from accelopt_lsp.state.jobs import BackgroundJob
+
+if TYPE_CHECKING:
+    from accelopt_lsp.server.server import AccelOptServer
 
 #: A profile shorter than this many seconds shows no progress.
 QUICK = 0.5
 
 
 class Profiles:
-    def __init__(
-        self,
-        editor: EditorConnection,
-        state: StateStore,
-        jobs: JobRegistry,
-        service: Service,
-        files: KernelFiles,
-        texts: ProfiledTexts,
-    ) -> None:
-        self._editor, self._state, self._jobs = editor, state, jobs
-        self._service, self._files, self.texts = service, files, texts
+    def __init__(self, server: AccelOptServer) -> None:
+        self._editor, self._state, self._jobs = server.editor, server.state, server.jobs
+        self._service, self._files, self.texts = server.service, server.files, ProfiledTexts()
 
     def start(self, uri: str, file: FileRequest) -> BackgroundJob:
         """Profile ``file``; a profile of the same document that still runs is cancelled first."""

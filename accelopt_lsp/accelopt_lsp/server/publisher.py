@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 
 from accelopt_lsp.features.diagnostics import findings
 from accelopt_lsp.server import convert
-from accelopt_lsp.server.connection import EditorConnection
-from accelopt_lsp.server.documents import Documents
-from accelopt_lsp.state.state_store import Document, StateStore
+from accelopt_lsp.state.state_store import Document
 
 if TYPE_CHECKING:
     from lsprotocol import types
+
+    from accelopt_lsp.server.configuration import SettingsSync
+    from accelopt_lsp.server.server import AccelOptServer
 
 log = logging.getLogger(__name__)
 
@@ -23,16 +24,20 @@ TOGETHER = 0.05
 
 
 class Publisher:
-    def __init__(self, editor: EditorConnection, state: StateStore, documents: Documents) -> None:
-        self._editor, self._state, self._documents = editor, state, documents
+    def __init__(self, server: AccelOptServer, settings: SettingsSync) -> None:
+        self._editor, self._state, self._documents = server.editor, server.state, server.documents
         self._published: dict[str, list[types.Diagnostic]] = {}
         self._pending: set[str] = set()
         self._timer: asyncio.TimerHandle | None = None
         self._refresh = False
         self._asking: set[asyncio.Task[None]] = set()
+        server.state.changed.listen(self._changed)
+        settings.read.listen(self._changed)
+        server.documents.closed.listen(self._clear)
+        server.work.listen(self.refresh)
 
-    def state_changed(self, old: Document | None, new: Document) -> None:
-        self._pending.add(new.uri)
+    def _changed(self, document: Document) -> None:
+        self._pending.add(document.uri)
         self.refresh()
 
     def refresh(self) -> None:
@@ -41,7 +46,7 @@ class Publisher:
         if self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(TOGETHER, self._flush)
 
-    def clear(self, uri: str) -> None:
+    def _clear(self, uri: str) -> None:
         """Take back the diagnostics of a document that was closed or deleted."""
         self._pending.discard(uri)
         if self._published.pop(uri, None):

@@ -8,22 +8,19 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import aclosing
 from dataclasses import replace
 from pathlib import PurePath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from accelopt_agent.suggestions.suggestion import Suggestion, best_first
 from accelopt_lsp.errors import UserError
 from accelopt_lsp.features.wording import version_name
 from accelopt_lsp.server.commands import Arguments, Handler
-from accelopt_lsp.server.configuration import SettingsCache
-from accelopt_lsp.server.connection import EditorConnection
 from accelopt_lsp.server.documents import file_path
-from accelopt_lsp.server.kernel_files import KernelFiles
-from accelopt_lsp.server.model_access import ConsentPrompt
-from accelopt_lsp.server.pages import Pages
 from accelopt_lsp.server.progress import WorkDoneProgress
-from accelopt_lsp.service.protocol import FileRequest, SearchRequest, Service
-from accelopt_lsp.state.jobs import BackgroundJob, BackgroundTasks, JobRegistry
-from accelopt_lsp.state.state_store import StateStore
+from accelopt_lsp.service.protocol import FileRequest, SearchRequest
+from accelopt_lsp.state.jobs import BackgroundJob
+
+if TYPE_CHECKING:
+    from accelopt_lsp.server.server import AccelOptServer
 
 #: The notification that a search is over, for clients that say ``"searchEnded": true``: ``{"uri", "kernel", "message",
 #: "versions": [{"id", "title"}, ...]}``, best first.
@@ -34,21 +31,15 @@ BRIEF_LINES = 15
 
 
 class Searches:
-    def __init__(
-        self,
-        editor: EditorConnection,
-        state: StateStore,
-        jobs: JobRegistry,
-        tasks: BackgroundTasks,
-        service: Service,
-        configuration: SettingsCache,
-        files: KernelFiles,
-        consent: ConsentPrompt,
-        pages: Pages,
-    ) -> None:
-        self._editor, self._state, self._jobs, self._tasks = editor, state, jobs, tasks
-        self._service, self._configuration, self._files = service, configuration, files
-        self._consent, self._pages = consent, pages
+    def __init__(self, server: AccelOptServer) -> None:
+        self._editor, self._state, self._jobs, self._tasks = (
+            server.editor,
+            server.state,
+            server.jobs,
+            server.tasks,
+        )
+        self._service, self._configuration, self._files = server.service, server.configuration, server.files
+        self._consent, self._pages = server.consent, server.pages
 
     def actions(self) -> Mapping[str, Handler]:
         return {

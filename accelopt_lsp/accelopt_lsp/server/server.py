@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import cattrs
@@ -24,11 +25,18 @@ from accelopt_lsp.server.client import SentCapabilities
 from accelopt_lsp.server.configuration import SettingsCache
 from accelopt_lsp.server.connection import EditorConnection
 from accelopt_lsp.server.documents import Documents
+from accelopt_lsp.server.kernel_files import KernelFiles
 from accelopt_lsp.server.message_protocol import AnsweringProtocol
+from accelopt_lsp.server.model_access import ConsentPrompt, EditorModelClient
+from accelopt_lsp.server.pages import Pages
+from accelopt_lsp.server.status import METHOD as STATUS
 from accelopt_lsp.server.status import StatusLine
+from accelopt_lsp.server.surface import EditorSurface
 from accelopt_lsp.service.parser import ParserProcess
 from accelopt_lsp.service.protocol import Service
+from accelopt_lsp.service.surface import Surface
 from accelopt_lsp.state.jobs import BackgroundJob, BackgroundTasks, JobRegistry
+from accelopt_lsp.state.signal import Signal
 from accelopt_lsp.state.state_store import StateStore
 from accelopt_profiling import __version__
 
@@ -53,13 +61,12 @@ class AccelOptServer(LanguageServer):
     """Holds the state store and the jobs. Handlers (``setup.py``) read the store; only jobs and document events write
     it.
 
-    ``on_begin`` are called in turn after ``initialized``, ``on_work`` when a job starts or ends, ``on_close`` before
-    the jobs are ended.
+    ``work`` tells that a job started or ended, ``closing`` that the jobs are about to be ended.
     """
 
     protocol: AnsweringProtocol
 
-    def __init__(self, service: Service, parser: ParserProcess) -> None:
+    def __init__(self, open_service: Callable[[Surface], Service], parser: ParserProcess) -> None:
         self._converter = message_converter()
         super().__init__(
             "accelopt-lsp",
@@ -67,22 +74,25 @@ class AccelOptServer(LanguageServer):
             protocol_cls=AnsweringProtocol,
             converter_factory=lambda: self._converter,
         )
-        self.service, self.parser = service, parser
+        self.parser = parser
         self.editor = EditorConnection(self)
         self.configuration = SettingsCache(lambda text: self.editor.say(text, "warning"))
         self.documents = Documents(self)
-        self.status = StatusLine()
+        self.status = StatusLine(self._send_status, self.editor.note, self._untrusted)
+        self.work: Signal[[]] = Signal()
+        self.closing: Signal[[]] = Signal()
         self.state = StateStore()
         self.jobs = JobRegistry(changed=self.work_changed, failed=self.job_failed)
         self.tasks = BackgroundTasks(failed=self.task_failed)
-        self.on_begin: list[Callable[[], Awaitable[object]]] = []
-        self.on_work: Callable[[], None] = lambda: None
-        self.on_close: list[Callable[[], None]] = []
+        models = EditorModelClient(self.editor, self.jobs)
+        self.service = open_service(EditorSurface(self.editor, self.status, models, self.work_changed))
+        self.files = KernelFiles(self.editor, self.state, self.documents, self.configuration, self.parser)
+        self.consent, self.pages = ConsentPrompt(self.editor, self.tasks), Pages(self.editor)
         self._closing, self._closed = False, asyncio.Event()
 
     def work_changed(self) -> None:
         self.status.update(self.jobs.running())
-        self.on_work()
+        self.work()
 
     def job_failed(self, job: BackgroundJob, error: Exception) -> None:
         """Tell why a job ended: an expected reason as it is, a bug as such."""
@@ -106,14 +116,25 @@ class AccelOptServer(LanguageServer):
         """Log an error outside any request: nobody asked for what failed, so nobody is shown it."""
         log.error("%s: %s", getattr(source, "__name__", source), error)
 
-    async def begin(self) -> None:
-        """Ask the client, after ``initialized``, for what needs asking, then serve the documents opened meanwhile."""
+    async def begin(self, steps: Sequence[Callable[[], Awaitable[object]]]) -> None:
+        """Take the steps, in turn, that follow ``initialized``: ask the client for what needs asking."""
         self.status.update(self.jobs.running())
-        for step in self.on_begin:
+        for step in steps:
             try:
                 await step()
             except Exception:  # a client that refuses one thing gets the others
                 log.exception("%s failed", getattr(step, "__qualname__", step))
+
+    def _send_status(self, status: dict[str, Any]) -> None:
+        if self.editor.client.status:
+            self.editor.notify(STATUS, status)
+
+    def _untrusted(self) -> Path | None:
+        """Return a folder of open kernels that is not trusted, or of an editor that trusts nothing."""
+        workspace = self.configuration.workspace
+        if workspace.restricted:
+            return next(iter(workspace.folders), Path.cwd())
+        return next((file.untrusted for file in self.state.files() if file.untrusted and file.kernels), None)
 
     async def prepare_answers(self) -> None:
         """Have the code for the usual answers generated ahead: the first one would take 20 ms more. It waits until the
@@ -142,8 +163,7 @@ class AccelOptServer(LanguageServer):
             return
         self._closing = True
         try:
-            for end in self.on_close:
-                end()
+            self.closing()
             self.tasks.close()
             await self.jobs.close()
             self.parser.close()

@@ -19,10 +19,9 @@ from accelopt_lsp.errors import UserError
 from accelopt_lsp.features import hints, hover, lens
 from accelopt_lsp.features.code_actions import code_actions
 from accelopt_lsp.server import convert
-from accelopt_lsp.server import status as status_line
 from accelopt_lsp.server.candidates import METHOD as CANDIDATE_METHOD
 from accelopt_lsp.server.candidates import SCHEME, CandidateTexts
-from accelopt_lsp.server.change_learning import ChangeLearning, ProfiledTexts
+from accelopt_lsp.server.change_learning import ChangeLearning
 from accelopt_lsp.server.client import Client
 from accelopt_lsp.server.commands import Arguments, Feature, Handler
 from accelopt_lsp.server.configuration import SettingsSync
@@ -30,23 +29,20 @@ from accelopt_lsp.server.document_sync import DocumentSync
 from accelopt_lsp.server.documents import file_path
 from accelopt_lsp.server.explanations import Explanations
 from accelopt_lsp.server.file_watcher import FileWatcher
-from accelopt_lsp.server.kernel_files import KernelFiles
 from accelopt_lsp.server.limit_fix import LimitFix
 from accelopt_lsp.server.memory_view import MemoryView
-from accelopt_lsp.server.model_access import ConsentPrompt, EditorModelClient
 from accelopt_lsp.server.new_files import NewFiles
 from accelopt_lsp.server.pages import SCHEME as PAGE_SCHEME
-from accelopt_lsp.server.pages import Pages
 from accelopt_lsp.server.profiles import Profiles
 from accelopt_lsp.server.publisher import Publisher
 from accelopt_lsp.server.recordings import Recordings
 from accelopt_lsp.server.searches import Searches
 from accelopt_lsp.server.server import AccelOptServer
 from accelopt_lsp.server.suggestions import SuggestionActions
-from accelopt_lsp.server.surface import EditorSurface
 from accelopt_lsp.server.workspace_trust import WorkspaceTrust
 from accelopt_lsp.service.parser import ParserProcess
 from accelopt_lsp.service.protocol import Service
+from accelopt_lsp.service.surface import Surface
 from accelopt_lsp.settings.trust import Workspace
 from accelopt_lsp.state.jobs import BackgroundJob
 from accelopt_lsp.state.line_map import LineMap
@@ -81,14 +77,13 @@ class Parts:
     watcher: FileWatcher
     settings: SettingsSync
     suggestions: SuggestionActions
-    pages: Pages
     candidates: CandidateTexts
     features: tuple[Feature, ...]
 
 
-def build(service: Service, parser: ParserProcess | None = None) -> AccelOptServer:
+def build(open_service: Callable[[Surface], Service], parser: ParserProcess | None = None) -> AccelOptServer:
     """Return a server with every feature registered, not yet started."""
-    server = AccelOptServer(service, parser or ParserProcess())
+    server = AccelOptServer(open_service, parser or ParserProcess())
     parts = build_parts(server)
     _lifecycle(server, parts)
     _documents(server, parts)
@@ -99,103 +94,26 @@ def build(service: Service, parser: ParserProcess | None = None) -> AccelOptServ
 
 
 def build_parts(server: AccelOptServer) -> Parts:
-    """Make the parts of a server and connect them: each gets what it needs by its constructor."""
-    editor, state, jobs, tasks = server.editor, server.state, server.jobs, server.tasks
-    service, documents, configuration, parser = (
-        server.service, server.documents, server.configuration, server.parser,
-    )  # fmt: skip
-    publisher = Publisher(editor, state, documents)
-    files = KernelFiles(editor, state, documents, configuration, parser)
-    texts = ProfiledTexts()
-    profiles = Profiles(editor, state, jobs, service, files, texts)
-    sync = DocumentSync(
-        editor, state, jobs=jobs, tasks=tasks, service=service, files=files, profiles=profiles
-    )
-    settings = SettingsSync(
-        editor, state, jobs, documents, configuration, server.status,
-        on_read=lambda file: publisher.state_changed(None, file), on_changed=sync.reconfigured,
-    )  # fmt: skip
-    watcher = FileWatcher(editor, state, tasks, documents, sync, settings.reconfigure)
-    pages = Pages(editor)
-    consent = ConsentPrompt(editor, tasks)
-    suggestions = SuggestionActions(
-        editor,
-        state,
-        jobs=jobs,
-        service=service,
-        documents=documents,
-        configuration=configuration,
-        parser=parser,
-        text_changes=sync.text_changes,
-    )
-    candidates = CandidateTexts(editor, tasks, documents, parser, suggestions)
-    state.changed = publisher.state_changed
-    server.on_work = publisher.refresh
-    trust = WorkspaceTrust(editor, tasks, configuration, settings.reconfigure, server.work_changed)
-    server.status.untrusted = lambda: _untrusted(server)
-    sync.on_untrusted = trust.needed
-    sync.on_opened, sync.on_settled = watcher.opened, watcher.settled
-    sync.on_read, sync.on_closed = candidates.file_read, publisher.clear
-    models = EditorModelClient(editor, jobs)
-    service.surface = EditorSurface(editor, server.status, models, server.work_changed)
-    server.on_begin += [
-        settings.reconfigure,
-        functools.partial(editor.serve_documents, (SCHEME, PAGE_SCHEME)),
-        editor.watch_settings,
-        watcher.start,
-        parser.start,
-        server.prepare_answers,
-    ]
-    server.on_close += [watcher.close, sync.close]
+    """Make the parts of a server; each gets what it needs by its constructor, and listens to what it has to hear."""
+    settings, profiles = SettingsSync(server), Profiles(server)
+    Publisher(server, settings)
+    trust = WorkspaceTrust(server, settings)
+    sync = DocumentSync(server, profiles, trust, settings)
+    watcher = FileWatcher(server, settings, sync)
+    suggestions = SuggestionActions(server, sync.text_changes)
     features = (
         profiles,
         suggestions,
-        Searches(
-            editor,
-            state,
-            jobs=jobs,
-            tasks=tasks,
-            service=service,
-            configuration=configuration,
-            files=files,
-            consent=consent,
-            pages=pages,
-        ),
-        Explanations(
-            editor,
-            jobs,
-            service=service,
-            configuration=configuration,
-            suggestions=suggestions,
-            consent=consent,
-            pages=pages,
-        ),
-        ChangeLearning(editor, state, jobs, service, files, texts),
-        MemoryView(
-            editor, state, jobs=jobs, service=service, configuration=configuration, files=files, pages=pages
-        ),
-        NewFiles(editor, jobs, files, service),
-        LimitFix(editor, jobs, files),
-        Recordings(editor, jobs, files, configuration, profiles),
+        Searches(server),
+        Explanations(server, suggestions),
+        ChangeLearning(server, profiles.texts),
+        MemoryView(server),
+        NewFiles(server),
+        LimitFix(server),
+        Recordings(server, profiles),
     )
-    return Parts(
-        sync,
-        trust,
-        watcher=watcher,
-        settings=settings,
-        suggestions=suggestions,
-        pages=pages,
-        candidates=candidates,
-        features=features,
-    )
-
-
-def _untrusted(server: AccelOptServer) -> Path | None:
-    """Return a folder of open kernels that is not trusted, or of an editor that trusts nothing."""
-    workspace = server.configuration.workspace
-    if workspace.restricted:
-        return next(iter(workspace.folders), Path.cwd())
-    return next((file.untrusted for file in server.state.files() if file.untrusted and file.kernels), None)
+    candidates = CandidateTexts(server, suggestions)
+    return Parts(sync, trust, watcher, settings, suggestions, candidates, features)
 
 
 def _lifecycle(server: AccelOptServer, parts: Parts) -> None:
@@ -210,14 +128,19 @@ def _lifecycle(server: AccelOptServer, parts: Parts) -> None:
             pythons={Path(folder): python for folder, python in client.pythons.items()},
         )
         server.configuration.changed(client.settings, workspace)
-        if client.status:
-            server.status.send = lambda status: server.editor.notify(status_line.METHOD, status)
-        server.status.log = server.editor.note
         server.tasks.start(server.service.start())
 
     @server.feature(types.INITIALIZED)
     def initialized(params: types.InitializedParams) -> None:
-        server.tasks.start(server.begin())
+        steps = (
+            parts.settings.reconfigure,
+            functools.partial(server.editor.serve_documents, (SCHEME, PAGE_SCHEME)),
+            server.editor.watch_settings,
+            parts.watcher.start,
+            server.parser.start,
+            server.prepare_answers,
+        )
+        server.tasks.start(server.begin(steps))
 
     @server.feature(types.SHUTDOWN)
     async def shutdown(params: None) -> None:
@@ -334,11 +257,11 @@ def _own_documents(server: AccelOptServer, parts: Parts) -> None:
 
     @server.feature(types.WORKSPACE_TEXT_DOCUMENT_CONTENT)
     async def content(params: types.TextDocumentContentParams) -> types.TextDocumentContentResult:
-        return types.TextDocumentContentResult(text=await own_document(parts, params.uri))
+        return types.TextDocumentContentResult(text=await own_document(server, parts.candidates, params.uri))
 
     @server.feature(CANDIDATE_METHOD)
     async def content_by_name(params: Any) -> dict[str, str]:
-        return {"text": await own_document(parts, str(getattr(params, "uri", "")))}
+        return {"text": await own_document(server, parts.candidates, str(getattr(params, "uri", "")))}
 
 
 async def resolved(
@@ -365,12 +288,12 @@ async def resolved(
     return action
 
 
-async def own_document(parts: Parts, uri: str) -> str:
+async def own_document(server: AccelOptServer, candidates: CandidateTexts, uri: str) -> str:
     """Return the text of a document of the server's own: a candidate or a page."""
     try:
         if uri.startswith(f"{PAGE_SCHEME}:"):
-            return parts.pages.text(uri)
-        return await parts.candidates.text(uri)
+            return server.pages.text(uri)
+        return await candidates.text(uri)
     except UserError as problem:
         raise JsonRpcInvalidParams(str(problem)) from None
 

@@ -29,18 +29,21 @@ class Status:
 
 
 class StatusLine:
-    """Tells the client the status whenever it changes; ``send`` is None where the client did not ask for it.
+    """Tells the client the status, by ``send``, whenever it changes; ``log`` is for what comes once.
 
     ``untrusted`` returns a folder of open kernels that nobody trusts.
     """
 
-    def __init__(self) -> None:
-        self.untrusted: Callable[[], Path | None] = lambda: None
+    def __init__(
+        self,
+        send: Callable[[dict[str, Any]], None],
+        log: Callable[[str], None] = lambda message: None,
+        untrusted: Callable[[], Path | None] = lambda: None,
+    ) -> None:
+        self._send, self.log, self._untrusted = send, log, untrusted
         self.target = ""
         self.host_problem: str | None = None
         self.isolation = ""
-        self.send: Callable[[dict[str, Any]], None] | None = None
-        self.log: Callable[[str], None] = lambda message: None
         self._last: Status | None = None
 
     def host_down(self, message: str) -> None:
@@ -56,8 +59,7 @@ class StatusLine:
         status = self._now(tuple(jobs))
         if status != self._last:
             self._last = status
-            if self.send is not None:
-                self.send({**asdict(status), "jobs": list(status.jobs)})
+            self._send({**asdict(status), "jobs": list(status.jobs)})
         return status
 
     def _now(self, jobs: tuple[BackgroundJob, ...]) -> Status:
@@ -76,7 +78,7 @@ class StatusLine:
             return Status(
                 "host-unreachable", "The host cannot be reached", self.host_problem, self.target, listed
             )
-        if (folder := self.untrusted()) is not None:
+        if (folder := self._untrusted()) is not None:
             detail = "Nothing of it is run. Trust it to see what its kernels cost."
             return Status("untrusted", f"{folder} is not trusted", detail, self.target, listed)
         message = "Ready, kernels are not isolated completely" if self.isolation else "Ready"

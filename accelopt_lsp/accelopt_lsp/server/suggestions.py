@@ -17,17 +17,14 @@ from accelopt_lsp.errors import UserError
 from accelopt_lsp.features.wording import duration, origin, speedup, version_name
 from accelopt_lsp.server import convert
 from accelopt_lsp.server.commands import Arguments, Handler
-from accelopt_lsp.server.configuration import SettingsCache
-from accelopt_lsp.server.connection import EditorConnection
-from accelopt_lsp.server.documents import Documents, file_path
-from accelopt_lsp.service.parser import ParserProcess
-from accelopt_lsp.service.protocol import Service
+from accelopt_lsp.server.documents import file_path
 from accelopt_lsp.settings.load import Settings
-from accelopt_lsp.state.jobs import BackgroundJob, JobRegistry
-from accelopt_lsp.state.state_store import StateStore
+from accelopt_lsp.state.jobs import BackgroundJob
 
 if TYPE_CHECKING:
     from lsprotocol import types
+
+    from accelopt_lsp.server.server import AccelOptServer
 
 #: How long an edit that the editor says it makes may take to arrive, in seconds.
 EDIT_ARRIVES = 3.0
@@ -39,19 +36,18 @@ _UNDO = "Undo"
 class SuggestionActions:
     """``text_changes(uri, seconds)`` waits for the next edit of a document; False when none came in that time."""
 
-    def __init__(
-        self,
-        editor: EditorConnection,
-        state: StateStore,
-        jobs: JobRegistry,
-        service: Service,
-        documents: Documents,
-        configuration: SettingsCache,
-        parser: ParserProcess,
-        text_changes: Callable[[str, float], Awaitable[bool]],
-    ) -> None:
-        self._editor, self._state, self._jobs, self._service = editor, state, jobs, service
-        self._documents, self._configuration, self._parser = documents, configuration, parser
+    def __init__(self, server: AccelOptServer, text_changes: Callable[[str, float], Awaitable[bool]]) -> None:
+        self._editor, self._state, self._jobs, self._service = (
+            server.editor,
+            server.state,
+            server.jobs,
+            server.service,
+        )
+        self._documents, self._configuration, self._parser = (
+            server.documents,
+            server.configuration,
+            server.parser,
+        )
         self._text_changes = text_changes
 
     def actions(self) -> Mapping[str, Handler]:

@@ -7,35 +7,28 @@ import asyncio
 import os
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from accelopt_lsp.errors import UserError
-from accelopt_lsp.server.configuration import SettingsCache
-from accelopt_lsp.server.connection import EditorConnection, EditorRefusedError
+from accelopt_lsp.server.connection import EditorRefusedError
 from accelopt_lsp.server.documents import file_path
 from accelopt_lsp.settings.approvals import Approvals, UnapprovedSettings
-from accelopt_lsp.state.jobs import BackgroundTasks
+
+if TYPE_CHECKING:
+    from accelopt_lsp.server.configuration import SettingsSync
+    from accelopt_lsp.server.server import AccelOptServer
 
 TRUST, APPROVE, NOT_NOW = "Trust this folder", "Use them", "Not now"
 
 
 class WorkspaceTrust:
-    """Trusts a folder that the editor does not speak of when the person does.
+    """Trusts a folder that the editor does not speak of when the person does."""
 
-    ``reconfigure`` is called after an approval, ``on_untrusted`` where something is not run for want of one.
-    """
-
-    def __init__(
-        self,
-        editor: EditorConnection,
-        tasks: BackgroundTasks,
-        configuration: SettingsCache,
-        reconfigure: Callable[[], Awaitable[None]],
-        on_untrusted: Callable[[], None],
-    ) -> None:
-        self._editor, self._tasks, self._configuration = editor, tasks, configuration
-        self._reconfigure, self._on_untrusted = reconfigure, on_untrusted
+    def __init__(self, server: AccelOptServer, settings: SettingsSync) -> None:
+        self._editor, self._tasks, self._configuration = server.editor, server.tasks, server.configuration
+        self._settings, self._work_changed = settings, server.work_changed
         self._asked: set[str] = set()
-        configuration.on_unapproved = self.unapproved
+        server.configuration.unapproved.listen(self.unapproved)
 
     async def require(self, uri: str | None, work: str) -> None:
         """Ask about the folder of a document, where nobody did. Raises UserError: it is not trusted, so there is no
@@ -48,7 +41,7 @@ class WorkspaceTrust:
 
     def needed(self, folder: Path) -> None:
         """Ask, once, because something of an untrusted folder would be run."""
-        self._on_untrusted()
+        self._work_changed()
         if not self._configuration.workspace.restricted and self._first(str(folder)):
             question = (
                 f"Do you trust the files in {folder}? AccelOpt runs its kernels in a sandbox, and a Python environment "
@@ -86,11 +79,11 @@ class WorkspaceTrust:
 
     async def _trust(self, folder: Path) -> None:
         await asyncio.to_thread(_approvals().give, folder, trust=True)
-        await self._reconfigure()
+        await self._settings.reconfigure()
 
     async def _approve(self, settings: UnapprovedSettings) -> None:
         await asyncio.to_thread(_approvals().give, settings.folder, settings.values)
-        await self._reconfigure()
+        await self._settings.reconfigure()
 
 
 def _approvals() -> Approvals:

@@ -52,8 +52,8 @@ _PASSING = HOST_FAULTS | {
 class LocalService:
     """Implements ``Service`` in this process; ``in_editor``, the editor's own models may be asked."""
 
-    def __init__(self, in_editor: bool = False) -> None:
-        self.surface = Surface()
+    def __init__(self, surface: Surface | None = None, in_editor: bool = False) -> None:
+        self.surface = surface or Surface()
         self._in_editor = in_editor
         self._memory = MemoryExecutor()
         self._host_profiles: HostProfiles | None = None

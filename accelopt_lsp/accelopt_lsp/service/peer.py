@@ -60,21 +60,29 @@ def methods(protocol: type) -> dict[str, Callable[..., Any]]:
 
 
 class Peer:
-    """One end of two pipes: calls methods of the other end, and answers its calls with those of ``target``."""
+    """One end of two pipes: calls methods of the other end, and answers its calls with those of its target."""
 
-    def __init__(self, target: object, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._target, self._reader, self._writer = target, reader, writer
+    def __init__(
+        self,
+        target_of: Callable[[Peer], object],
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+    ) -> None:
+        self._reader, self._writer = reader, writer
         self._numbers = itertools.count()
         self._waiting: dict[int, asyncio.Queue[CallItem | CallEnd]] = {}
         self._running: dict[int, asyncio.Task[None]] = {}
+        self.target: Any = target_of(self)
 
     @classmethod
-    async def of(cls, target: object, incoming: IO[bytes] | None, outgoing: IO[bytes] | None) -> Peer:
-        """Return the end that reads and writes these pipes."""
+    async def of(
+        cls, target_of: Callable[[Peer], object], incoming: IO[bytes] | None, outgoing: IO[bytes] | None
+    ) -> Peer:
+        """Return the end that reads and writes these pipes; ``target_of`` it is what the other end calls."""
         loop, reader = asyncio.get_running_loop(), asyncio.StreamReader()
         await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), incoming)
         transport, protocol = await loop.connect_write_pipe(asyncio.streams.FlowControlMixin, outgoing)
-        return cls(target, reader, asyncio.StreamWriter(transport, protocol, None, loop))
+        return cls(target_of, reader, asyncio.StreamWriter(transport, protocol, None, loop))
 
     def tell(self, method: str, *arguments: Any) -> None:
         """Call a method whose answer nobody needs."""
@@ -141,7 +149,7 @@ class Peer:
     async def _answer(self, call: CallRequest) -> None:
         error: Exception | None = None
         try:
-            result = getattr(self._target, call.method)(*call.arguments, **call.options)
+            result = getattr(self.target, call.method)(*call.arguments, **call.options)
             if inspect.isasyncgen(result):
                 async with aclosing(result) as values:
                     async for value in values:

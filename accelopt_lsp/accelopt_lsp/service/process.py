@@ -31,8 +31,8 @@ PATIENCE = 8.0
 class ProcessService:
     """A ``Service`` that lives in a child process, which ``command`` starts; its methods are those of the protocol."""
 
-    def __init__(self, command: Sequence[str] = SERVICE) -> None:
-        self.surface = Surface()
+    def __init__(self, surface: Surface | None = None, command: Sequence[str] = SERVICE) -> None:
+        self.surface = surface or Surface()
         self._command = command
         self._process: subprocess.Popen[bytes] | None = None
         self._peer: Peer | None = None
@@ -80,7 +80,7 @@ class ProcessService:
                 raise UserError("The server is ending.")
             if self._peer is None or self._process is None or self._process.poll() is not None:
                 self._process = await asyncio.to_thread(_start, self._command)
-                self._peer = await Peer.of(self.surface, self._process.stdout, self._process.stdin)
+                self._peer = await Peer.of(lambda _: self.surface, self._process.stdout, self._process.stdin)
                 self._reading = asyncio.create_task(self._read(self._process, self._peer))
             return self._peer
 

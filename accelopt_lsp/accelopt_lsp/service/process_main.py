@@ -7,31 +7,44 @@ import logging
 import os
 import signal
 import sys
+from collections.abc import Callable
 from functools import partial
-from types import SimpleNamespace
-from typing import BinaryIO, cast
+from typing import BinaryIO
 
 from accelopt_agent.model.editor_request import EditorModelReply, EditorModelRequest
-from accelopt_lsp.service.peer import Peer, methods
+from accelopt_lsp.service.peer import Peer
 from accelopt_lsp.service.protocol import Service
 from accelopt_lsp.service.surface import Surface
 
 
-async def serve(service: Service, requests: BinaryIO, answers: BinaryIO) -> None:
-    """Answer calls until the end of ``requests``; then end what still runs and close the service."""
-    peer = await Peer.of(service, requests, answers)
-    calls = {name: partial(peer.tell, name) for name in methods(Surface)}
+class PipedSurface(Surface):
+    """What a service tells and asks goes to the process that started it."""
 
-    async def complete(question: EditorModelRequest) -> EditorModelReply:
+    def __init__(self, peer: Peer) -> None:
+        self._peer = peer
+
+    def host_problem(self, reason: str | None) -> None:
+        self._peer.tell("host_problem", reason)
+
+    def memory_problem(self, reason: str) -> None:
+        self._peer.tell("memory_problem", reason)
+
+    def isolation_problem(self, line: str) -> None:
+        self._peer.tell("isolation_problem", line)
+
+    async def complete(self, question: EditorModelRequest) -> EditorModelReply:
         try:
-            reply: EditorModelReply = await peer.value("complete", question)
+            reply: EditorModelReply = await self._peer.value("complete", question)
             return reply
         except Exception as bug:  # the editor may fail in any way
             return EditorModelReply(fault="failed", message=str(bug))
 
-    service.surface = cast(Surface, SimpleNamespace(**{**calls, "complete": complete}))
+
+async def serve(open_service: Callable[[Surface], Service], requests: BinaryIO, answers: BinaryIO) -> None:
+    """Answer calls until the end of ``requests``; then end what still runs and close the service."""
+    peer = await Peer.of(lambda peer: open_service(PipedSurface(peer)), requests, answers)
     await peer.run()
-    await service.close()
+    await peer.target.close()
 
 
 def main() -> None:
@@ -42,7 +55,7 @@ def main() -> None:
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(2, 1)  # prints of libraries go to the log
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING)
-    asyncio.run(serve(LocalService(in_editor=True), requests, answers))
+    asyncio.run(serve(partial(LocalService, in_editor=True), requests, answers))
 
 
 if __name__ == "__main__":

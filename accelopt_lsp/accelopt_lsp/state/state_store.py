@@ -13,6 +13,7 @@ from pathlib import Path
 from accelopt_agent.search.resumable_run import ResumableRun
 from accelopt_agent.suggestions.suggestion import Suggestion
 from accelopt_lsp.state.line_map import LineMap, move_findings, move_kernel, move_measurement
+from accelopt_lsp.state.signal import Signal
 from accelopt_profiling.kernels import Kernel, KernelSource
 from accelopt_profiling.measurement import FileMeasurement, Finding, KernelMeasurement
 from accelopt_profiling.quantity import Known
@@ -186,9 +187,9 @@ def _show(state: KernelState, result: KernelMeasurement, rest_changed: bool) -> 
 
 @dataclass
 class StateStore:
-    """The states of all open files by URI. Only the event loop writes; ``changed`` hears of every replaced state."""
+    """The open documents by URI. Only the event loop writes; ``changed`` tells of every replaced one."""
 
-    changed: Callable[[Document | None, Document], None] = lambda old, new: None
+    changed: Signal[[Document]] = field(default_factory=Signal)
     _files: dict[str, Document] = field(default_factory=dict)
 
     def get(self, uri: str) -> Document | None:
@@ -197,7 +198,7 @@ class StateStore:
     def put(self, state: Document) -> Document:
         old, self._files[state.uri] = self._files.get(state.uri), state
         if state != old:
-            self.changed(old, state)
+            self.changed(state)
         return state
 
     def update(self, uri: str, change: Callable[[Document], Document]) -> Document | None:

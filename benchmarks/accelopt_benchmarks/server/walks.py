@@ -89,7 +89,7 @@ async def _save(folder: Path) -> GoalResult:
     result, file = folder / "counts.json", folder / FILE
     result.unlink(missing_ok=True)
     settings = load_settings(file, environ=_environment(folder))
-    service = ProcessService([python, option, f"{_COUNTING}\n{code}", str(result)])
+    service = ProcessService(command=[python, option, f"{_COUNTING}\n{code}", str(result)])
     try:
         request = replace(read_file(file, settings), key="a save")
         async with aclosing(service.profile(request)) as growing:
