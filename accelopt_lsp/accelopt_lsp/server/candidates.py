@@ -7,15 +7,12 @@ changed meanwhile it is the whole file as the gate saw it.
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from accelopt_agent.suggestions.text_edit import ApplyRefusal, apply_to_text
 from accelopt_lsp.errors import UserError
+from accelopt_lsp.server.session import Session
 from accelopt_lsp.server.suggestions import SuggestionActions
-
-if TYPE_CHECKING:
-    from accelopt_lsp.server.server import AccelOptServer
 
 SCHEME = "accelopt-candidate"
 
@@ -37,11 +34,11 @@ def suggestion_id(uri: str) -> str | None:
 class CandidateTexts:
     """The texts of candidates, and who asked for them: what the editor shows is told when the file is edited."""
 
-    def __init__(self, server: AccelOptServer, suggestions: SuggestionActions) -> None:
-        self._editor, self._tasks, self._documents = server.editor, server.tasks, server.documents
-        self._parser, self._suggestions = server.parser, suggestions
+    def __init__(self, session: Session, suggestions: SuggestionActions) -> None:
+        self._editor, self._tasks, self._documents = session.editor, session.tasks, session.documents
+        self._parser, self._suggestions = session.parser, suggestions
         self._shown: OrderedDict[str, str] = OrderedDict()
-        server.documents.read.listen(self._file_read)
+        session.documents.read.listen(self._file_read)
 
     async def text(self, uri: str) -> str:
         """Return the text behind a candidate's address.

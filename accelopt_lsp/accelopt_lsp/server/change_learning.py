@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Mapping
 from functools import partial
-from typing import TYPE_CHECKING
 
 from accelopt_lsp.errors import RefusedError, UserError
 from accelopt_lsp.features.wording import speedup
 from accelopt_lsp.server.commands import Arguments, Handler
+from accelopt_lsp.server.session import Session
 from accelopt_lsp.state.jobs import BackgroundJob
 from accelopt_profiling.kernels import KernelSource
-
-if TYPE_CHECKING:
-    from accelopt_lsp.server.server import AccelOptServer
 
 #: So many texts that were profiled are kept of each open file.
 TEXTS_KEPT = 4
@@ -44,9 +41,9 @@ class ProfiledTexts:
 
 
 class ChangeLearning:
-    def __init__(self, server: AccelOptServer, texts: ProfiledTexts) -> None:
-        self._editor, self._state, self._jobs = server.editor, server.state, server.jobs
-        self._service, self._files, self._texts = server.service, server.files, texts
+    def __init__(self, session: Session, texts: ProfiledTexts) -> None:
+        self._editor, self._state, self._jobs = session.editor, session.state, session.jobs
+        self._service, self._files, self._texts = session.service, session.files, texts
 
     def actions(self) -> Mapping[str, Handler]:
         return {"remember": self.remember}

@@ -1,22 +1,16 @@
-"""Keep the settings that hold for each document, and read them again after something changed them."""
+"""Keep the settings that hold for each document."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from accelopt_lsp.settings.approvals import UnapprovedSettings
-from accelopt_lsp.settings.layers import editor_settings
 from accelopt_lsp.settings.load import Settings, load_settings
 from accelopt_lsp.settings.trust import Workspace
 from accelopt_lsp.state.signal import Signal
-from accelopt_lsp.state.state_store import Document
-
-if TYPE_CHECKING:
-    from accelopt_lsp.server.server import AccelOptServer
 
 
 class SettingsCache:
@@ -59,43 +53,3 @@ class SettingsCache:
             self.editor = dict(editor)
         self.workspace = workspace or self.workspace
         self._known = {}
-
-
-class SettingsSync:
-    """Reads the settings again when they changed.
-
-    ``read`` tells of every open document then, ``changed`` of the URI of each whose settings are others than before.
-    """
-
-    def __init__(self, server: AccelOptServer) -> None:
-        self._editor, self._state, self._jobs = server.editor, server.state, server.jobs
-        self._documents, self._configuration = server.documents, server.configuration
-        self._status = server.status
-        self.read: Signal[[Document]] = Signal()
-        self.changed: Signal[[str]] = Signal()
-
-    async def reconfigure(self, pushed: object = None) -> None:
-        """Read the settings again: they, or the editor's part of them (``pushed``, where it sends them), changed."""
-        editor: dict[str, Any] = dict(self._editor.client.settings)
-        if self._editor.client.has("workspace", "configuration"):
-            editor |= editor_settings(await self._editor.settings())
-        elif isinstance(pushed, dict):
-            editor |= editor_settings(pushed.get("accelopt"))
-        before = {state.uri: self._configuration.known(state.path) for state in self._state.files()}
-        self._configuration.changed(editor)
-        roots = self._documents.folders or (Path.cwd(),)
-        targets = [(await self._configuration.of(str(root / "kernel.py"))).target for root in roots]
-        triton = " or ".join(dict.fromkeys(t.triton for t in targets))
-        nki = " or ".join(dict.fromkeys(t.nki or "as the file needs" for t in targets))
-        self._status.target = f"{triton} (Triton), {nki} (NKI)"
-        self._status.update(self._jobs.running())
-        for uri, settings in before.items():
-            state = self._state.get(uri)
-            if state is None:
-                continue
-            now = await self._configuration.of(state.path)
-            if (file := self._state.get(uri)) is not None:
-                self._state.put(replace(file, untrusted=now.untrusted))
-            self.read(state)
-            if settings is not None and now != settings:
-                self.changed(uri)

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from accelopt_agent.suggestions.suggestion import best_first
 from accelopt_lsp.server.documents import file_path
 from accelopt_lsp.server.profiles import Profiles
+from accelopt_lsp.server.session import Session
+from accelopt_lsp.server.settings_sync import SettingsSync
+from accelopt_lsp.server.workspace_trust import WorkspaceTrust
 from accelopt_lsp.service.protocol import FileRequest
 from accelopt_lsp.state.line_map import LineMap
 from accelopt_lsp.state.state_store import Document
 from accelopt_profiling.waiting import within
-
-if TYPE_CHECKING:
-    from accelopt_lsp.server.configuration import SettingsSync
-    from accelopt_lsp.server.server import AccelOptServer
-    from accelopt_lsp.server.workspace_trust import WorkspaceTrust
 
 #: The text is read again when nothing was typed for so many seconds.
 PAUSE = 0.2
@@ -27,21 +25,17 @@ class DocumentSync:
     """Reads and profiles documents as they are opened, edited and saved, and tells by ``Documents`` what it did."""
 
     def __init__(
-        self, server: AccelOptServer, profiles: Profiles, trust: WorkspaceTrust, settings: SettingsSync
+        self, session: Session, profiles: Profiles, trust: WorkspaceTrust, settings: SettingsSync
     ) -> None:
-        self._editor, self._state, self._jobs, self._tasks = (
-            server.editor,
-            server.state,
-            server.jobs,
-            server.tasks,
-        )
-        self._service, self._files, self._documents = server.service, server.files, server.documents
+        self._editor, self._state = session.editor, session.state
+        self._jobs, self._tasks = session.jobs, session.tasks
+        self._service, self._files, self._documents = session.service, session.files, session.documents
         self._profiles, self._trust = profiles, trust
         self._timers: dict[str, asyncio.TimerHandle] = {}
         self._flows: dict[str, asyncio.Task[None]] = {}
         self._edits: dict[str, asyncio.Event] = {}
         settings.changed.listen(self._reconfigured)
-        server.closing.listen(self._close)
+        session.closing.listen(self._close)
 
     def opened(self, uri: str) -> None:
         """Show the last numbers at once, then profile what they do not cover."""

@@ -5,26 +5,24 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import aclosing
 from functools import partial
-from typing import TYPE_CHECKING
 
 from accelopt_lsp.features.wording import CHANGE_HEADING, speedup
 from accelopt_lsp.server.commands import Arguments, Handler
 from accelopt_lsp.server.documents import file_path
+from accelopt_lsp.server.pages import Pages
+from accelopt_lsp.server.session import Session
 from accelopt_lsp.server.suggestions import SuggestionActions
 from accelopt_lsp.state.jobs import BackgroundJob
-
-if TYPE_CHECKING:
-    from accelopt_lsp.server.server import AccelOptServer
 
 #: An explanation that is there sooner than this, in seconds, shows no progress.
 QUICK = 0.5
 
 
 class Explanations:
-    def __init__(self, server: AccelOptServer, suggestions: SuggestionActions) -> None:
-        self._editor, self._jobs, self._service = server.editor, server.jobs, server.service
-        self._configuration, self._suggestions = server.configuration, suggestions
-        self._consent, self._pages = server.consent, server.pages
+    def __init__(self, session: Session, suggestions: SuggestionActions, pages: Pages) -> None:
+        self._editor, self._jobs, self._service = session.editor, session.jobs, session.service
+        self._configuration, self._suggestions = session.configuration, suggestions
+        self._consent, self._pages = session.consent, pages
 
     def actions(self) -> Mapping[str, Handler]:
         return {"explain": self.explain}

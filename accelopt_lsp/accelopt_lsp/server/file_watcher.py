@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 
 from accelopt_lsp.server.document_sync import DocumentSync
 from accelopt_lsp.server.documents import file_path, text_hash
+from accelopt_lsp.server.session import Session
+from accelopt_lsp.server.settings_sync import SettingsSync
 from accelopt_profiling.source_text import UnreadableFileError, read_text
 
 if TYPE_CHECKING:
     from watchdog.events import FileSystemEvent, FileSystemEventHandler
     from watchdog.observers.api import BaseObserver, ObservedWatch
 
-    from accelopt_lsp.server.configuration import SettingsSync
-    from accelopt_lsp.server.server import AccelOptServer
 
 log = logging.getLogger(__name__)
 
@@ -30,18 +30,18 @@ PATTERNS = ("**/*.py", "**/accelopt.toml", "**/pyproject.toml")
 class FileWatcher:
     """The editor watches where it can be asked to; otherwise the folders of open documents are watched here."""
 
-    def __init__(self, server: AccelOptServer, settings: SettingsSync, sync: DocumentSync) -> None:
-        self._editor, self._state, self._tasks = server.editor, server.state, server.tasks
-        self._documents, self._settings, self._sync = server.documents, settings, sync
+    def __init__(self, session: Session, settings: SettingsSync, sync: DocumentSync) -> None:
+        self._editor, self._state, self._tasks = session.editor, session.state, session.tasks
+        self._documents, self._settings, self._sync = session.documents, settings, sync
         self._observer: BaseObserver | None = None
         self._watches: dict[str, ObservedWatch] = {}
         self._waiting: dict[str, str] = {}
         self._written: set[str] = set()
         self._timer: asyncio.TimerHandle | None = None
         self._by_editor = False
-        server.documents.shown.listen(self._opened)
-        server.documents.settled.listen(self._settled)
-        server.closing.listen(self._close)
+        session.documents.shown.listen(self._opened)
+        session.documents.settled.listen(self._settled)
+        session.closing.listen(self._close)
 
     async def start(self) -> None:
         """Ask the editor to watch; called once after ``initialized``."""

@@ -5,17 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from accelopt_lsp.errors import UserError
 from accelopt_lsp.server.commands import Arguments, Handler
+from accelopt_lsp.server.session import Session
 from accelopt_lsp.service.protocol import FileRequest
 from accelopt_lsp.settings.schema import all_settings
 from accelopt_lsp.state.jobs import BackgroundJob
 from accelopt_profiling.source_text import UnreadableFileError, read_text
-
-if TYPE_CHECKING:
-    from accelopt_lsp.server.server import AccelOptServer
 
 #: So many times what a limit was is proposed.
 STEP = 4
@@ -24,8 +21,8 @@ OVER_FILES = ("the environment", "the editor's settings", "the command line")
 
 
 class LimitFix:
-    def __init__(self, server: AccelOptServer) -> None:
-        self._editor, self._jobs, self._files = server.editor, server.jobs, server.files
+    def __init__(self, session: Session) -> None:
+        self._editor, self._jobs, self._files = session.editor, session.jobs, session.files
 
     def actions(self) -> Mapping[str, Handler]:
         return {"raiseLimit": self.raise_limit}

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from accelopt_lsp.errors import UserError
 from accelopt_lsp.server.commands import Arguments, Handler
 from accelopt_lsp.server.documents import file_path
+from accelopt_lsp.server.pages import Pages
 from accelopt_lsp.server.searches import kernels_meant
+from accelopt_lsp.server.session import Session
 from accelopt_lsp.settings.load import Settings
 from accelopt_lsp.state.jobs import BackgroundJob
-
-if TYPE_CHECKING:
-    from accelopt_lsp.server.server import AccelOptServer
 
 _FORGET, _KEEP = "Forget", "Keep"
 
@@ -22,14 +20,10 @@ BRIEF_LINES = 8
 
 
 class MemoryView:
-    def __init__(self, server: AccelOptServer) -> None:
-        self._editor, self._state, self._jobs, self._service = (
-            server.editor,
-            server.state,
-            server.jobs,
-            server.service,
-        )
-        self._configuration, self._files, self._pages = server.configuration, server.files, server.pages
+    def __init__(self, session: Session, pages: Pages) -> None:
+        self._editor, self._state = session.editor, session.state
+        self._jobs, self._service = session.jobs, session.service
+        self._configuration, self._files, self._pages = session.configuration, session.files, pages
 
     def actions(self) -> Mapping[str, Handler]:
         return {"showMemory": self.show, "forget": self.forget}

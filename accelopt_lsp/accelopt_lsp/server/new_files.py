@@ -6,28 +6,21 @@ import asyncio
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from accelopt_lsp.errors import UserError
 from accelopt_lsp.resources import write_new
 from accelopt_lsp.server.commands import Arguments, Handler
+from accelopt_lsp.server.session import Session
 from accelopt_lsp.service.protocol import FileRequest
 from accelopt_lsp.state.jobs import BackgroundJob
-
-if TYPE_CHECKING:
-    from accelopt_lsp.server.server import AccelOptServer
 
 
 class NewFiles:
     """Writes files that do not exist, and opens them; an existing file is never overwritten."""
 
-    def __init__(self, server: AccelOptServer) -> None:
-        self._editor, self._jobs, self._files, self._service = (
-            server.editor,
-            server.jobs,
-            server.files,
-            server.service,
-        )
+    def __init__(self, session: Session) -> None:
+        self._editor, self._jobs = session.editor, session.jobs
+        self._files, self._service = session.files, session.service
 
     def actions(self) -> Mapping[str, Handler]:
         return {"createProblem": self.create_problem, "migrate": self.migrate}

@@ -7,25 +7,22 @@ from collections.abc import Mapping
 from contextlib import aclosing
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
 
 from accelopt_lsp.server.change_learning import ProfiledTexts
 from accelopt_lsp.server.commands import Arguments, Handler
 from accelopt_lsp.server.documents import text_hash
+from accelopt_lsp.server.session import Session
 from accelopt_lsp.service.protocol import FileRequest
 from accelopt_lsp.state.jobs import BackgroundJob
-
-if TYPE_CHECKING:
-    from accelopt_lsp.server.server import AccelOptServer
 
 #: A profile shorter than this many seconds shows no progress.
 QUICK = 0.5
 
 
 class Profiles:
-    def __init__(self, server: AccelOptServer) -> None:
-        self._editor, self._state, self._jobs = server.editor, server.state, server.jobs
-        self._service, self._files, self.texts = server.service, server.files, ProfiledTexts()
+    def __init__(self, session: Session) -> None:
+        self._editor, self._state, self._jobs = session.editor, session.state, session.jobs
+        self._service, self._files, self.texts = session.service, session.files, ProfiledTexts()
 
     def start(self, uri: str, file: FileRequest) -> BackgroundJob:
         """Profile ``file``; a profile of the same document that still runs is cancelled first."""

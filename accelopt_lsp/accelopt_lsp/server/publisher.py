@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 from accelopt_lsp.features.diagnostics import findings
 from accelopt_lsp.server import convert
+from accelopt_lsp.server.session import Session
+from accelopt_lsp.server.settings_sync import SettingsSync
 from accelopt_lsp.state.state_store import Document
 
 if TYPE_CHECKING:
     from lsprotocol import types
 
-    from accelopt_lsp.server.configuration import SettingsSync
-    from accelopt_lsp.server.server import AccelOptServer
 
 log = logging.getLogger(__name__)
 
@@ -24,17 +24,17 @@ TOGETHER = 0.05
 
 
 class Publisher:
-    def __init__(self, server: AccelOptServer, settings: SettingsSync) -> None:
-        self._editor, self._state, self._documents = server.editor, server.state, server.documents
+    def __init__(self, session: Session, settings: SettingsSync) -> None:
+        self._editor, self._state, self._documents = session.editor, session.state, session.documents
         self._published: dict[str, list[types.Diagnostic]] = {}
         self._pending: set[str] = set()
         self._timer: asyncio.TimerHandle | None = None
         self._refresh = False
         self._asking: set[asyncio.Task[None]] = set()
-        server.state.changed.listen(self._changed)
+        session.state.changed.listen(self._changed)
         settings.read.listen(self._changed)
-        server.documents.closed.listen(self._clear)
-        server.work.listen(self.refresh)
+        session.documents.closed.listen(self._clear)
+        session.work.listen(self.refresh)
 
     def _changed(self, document: Document) -> None:
         self._pending.add(document.uri)

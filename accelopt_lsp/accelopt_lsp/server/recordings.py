@@ -16,10 +16,10 @@ from accelopt_lsp.errors import UserError
 from accelopt_lsp.own_process import own_process
 from accelopt_lsp.server.commands import Arguments, Handler
 from accelopt_lsp.server.profiles import Profiles
+from accelopt_lsp.server.session import Session
 from accelopt_lsp.state.jobs import BackgroundJob
 
 if TYPE_CHECKING:
-    from accelopt_lsp.server.server import AccelOptServer
     from accelopt_profiling.recording.reaching_tests import ReachingTest
 
 #: Tests that a person is asked to choose from where the editor has no list.
@@ -31,9 +31,9 @@ _GRACE_SECONDS = 15.0
 class Recordings:
     """Runs ``accelopt record`` in a process of its own, as a job of the document."""
 
-    def __init__(self, server: AccelOptServer, profiles: Profiles) -> None:
-        self._editor, self._jobs, self._files = server.editor, server.jobs, server.files
-        self._configuration, self._profiles = server.configuration, profiles
+    def __init__(self, session: Session, profiles: Profiles) -> None:
+        self._editor, self._jobs, self._files = session.editor, session.jobs, session.files
+        self._configuration, self._profiles = session.configuration, profiles
 
     def actions(self) -> Mapping[str, Handler]:
         return {"record": self.record}

@@ -8,19 +8,18 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import aclosing
 from dataclasses import replace
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from accelopt_agent.suggestions.suggestion import Suggestion, best_first
 from accelopt_lsp.errors import UserError
 from accelopt_lsp.features.wording import version_name
 from accelopt_lsp.server.commands import Arguments, Handler
 from accelopt_lsp.server.documents import file_path
+from accelopt_lsp.server.pages import Pages
 from accelopt_lsp.server.progress import WorkDoneProgress
+from accelopt_lsp.server.session import Session
 from accelopt_lsp.service.protocol import FileRequest, SearchRequest
 from accelopt_lsp.state.jobs import BackgroundJob
-
-if TYPE_CHECKING:
-    from accelopt_lsp.server.server import AccelOptServer
 
 #: The notification that a search is over, for clients that say ``"searchEnded": true``: ``{"uri", "kernel", "message",
 #: "versions": [{"id", "title"}, ...]}``, best first.
@@ -31,15 +30,12 @@ BRIEF_LINES = 15
 
 
 class Searches:
-    def __init__(self, server: AccelOptServer) -> None:
-        self._editor, self._state, self._jobs, self._tasks = (
-            server.editor,
-            server.state,
-            server.jobs,
-            server.tasks,
-        )
-        self._service, self._configuration, self._files = server.service, server.configuration, server.files
-        self._consent, self._pages = server.consent, server.pages
+    def __init__(self, session: Session, pages: Pages) -> None:
+        self._editor, self._state = session.editor, session.state
+        self._jobs, self._tasks = session.jobs, session.tasks
+        self._service, self._configuration = session.service, session.configuration
+        self._files = session.files
+        self._consent, self._pages = session.consent, pages
 
     def actions(self) -> Mapping[str, Handler]:
         return {

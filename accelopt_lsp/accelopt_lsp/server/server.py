@@ -28,7 +28,7 @@ from accelopt_lsp.server.documents import Documents
 from accelopt_lsp.server.kernel_files import KernelFiles
 from accelopt_lsp.server.message_protocol import AnsweringProtocol
 from accelopt_lsp.server.model_access import ConsentPrompt, EditorModelClient
-from accelopt_lsp.server.pages import Pages
+from accelopt_lsp.server.session import Session
 from accelopt_lsp.server.status import METHOD as STATUS
 from accelopt_lsp.server.status import StatusLine
 from accelopt_lsp.server.surface import EditorSurface
@@ -36,7 +36,6 @@ from accelopt_lsp.service.parser import ParserProcess
 from accelopt_lsp.service.protocol import Service
 from accelopt_lsp.service.surface import Surface
 from accelopt_lsp.state.jobs import BackgroundJob, BackgroundTasks, JobRegistry
-from accelopt_lsp.state.signal import Signal
 from accelopt_lsp.state.state_store import StateStore
 from accelopt_profiling import __version__
 
@@ -58,10 +57,9 @@ def message_converter() -> cattrs.Converter:
 
 
 class AccelOptServer(LanguageServer):
-    """Holds the state store and the jobs. Handlers (``setup.py``) read the store; only jobs and document events write
-    it.
+    """The connection to one editor, and the ``session`` that the parts share.
 
-    ``work`` tells that a job started or ended, ``closing`` that the jobs are about to be ended.
+    Handlers (``setup.py``) read the state store; only jobs and document events write it.
     """
 
     protocol: AnsweringProtocol
@@ -74,43 +72,49 @@ class AccelOptServer(LanguageServer):
             protocol_cls=AnsweringProtocol,
             converter_factory=lambda: self._converter,
         )
-        self.parser = parser
-        self.editor = EditorConnection(self)
-        self.configuration = SettingsCache(lambda text: self.editor.say(text, "warning"))
-        self.documents = Documents(self)
-        self.status = StatusLine(self._send_status, self.editor.note, self._untrusted)
-        self.work: Signal[[]] = Signal()
-        self.closing: Signal[[]] = Signal()
-        self.state = StateStore()
-        self.jobs = JobRegistry(changed=self.work_changed, failed=self.job_failed)
-        self.tasks = BackgroundTasks(failed=self.task_failed)
-        models = EditorModelClient(self.editor, self.jobs)
-        self.service = open_service(EditorSurface(self.editor, self.status, models, self.work_changed))
-        self.files = KernelFiles(self.editor, self.state, self.documents, self.configuration, self.parser)
-        self.consent, self.pages = ConsentPrompt(self.editor, self.tasks), Pages(self.editor)
+        editor, state = EditorConnection(self), StateStore()
+        configuration, documents = SettingsCache(lambda text: editor.say(text, "warning")), Documents(self)
+        status = StatusLine(self._send_status, editor.note, self._untrusted)
+        jobs = JobRegistry(changed=self.work_changed, failed=self.job_failed)
+        tasks = BackgroundTasks(failed=self.task_failed)
+        models = EditorModelClient(editor, jobs)
+        self.session = Session(
+            editor=editor,
+            state=state,
+            jobs=jobs,
+            tasks=tasks,
+            documents=documents,
+            configuration=configuration,
+            status=status,
+            consent=ConsentPrompt(editor, tasks),
+            service=open_service(EditorSurface(editor, status, models, self.work_changed)),
+            parser=parser,
+            files=KernelFiles(editor, state, documents, configuration, parser),
+            work_changed=self.work_changed,
+        )
         self._closing, self._closed = False, asyncio.Event()
 
     def work_changed(self) -> None:
-        self.status.update(self.jobs.running())
-        self.work()
+        self.session.status.update(self.session.jobs.running())
+        self.session.work()
 
     def job_failed(self, job: BackgroundJob, error: Exception) -> None:
         """Tell why a job ended: an expected reason as it is, a bug as such."""
         if isinstance(error, HostUnavailableError):
-            self.status.host_down(str(error))
+            self.session.status.host_down(str(error))
             if job.kind == "optimize":
-                self.editor.say(str(error), "warning")
+                self.session.editor.say(str(error), "warning")
         elif isinstance(error, UserError) or file_fault(error):
-            self.editor.say(file_fault(error, job.title) or str(error), "warning")
+            self.session.editor.say(file_fault(error, job.title) or str(error), "warning")
         else:
             message = (
                 f"{job.title} failed: {type(error).__name__}: {error}. The log of the server has the details."
             )
-            self.editor.say(message, "error")
+            self.session.editor.say(message, "error")
 
     def task_failed(self, error: BaseException) -> None:
         if isinstance(error, UserError):
-            self.editor.say(str(error), "warning")
+            self.session.editor.say(str(error), "warning")
 
     def report_server_error(self, error: Exception, source: Any) -> None:
         """Log an error outside any request: nobody asked for what failed, so nobody is shown it."""
@@ -118,7 +122,7 @@ class AccelOptServer(LanguageServer):
 
     async def begin(self, steps: Sequence[Callable[[], Awaitable[object]]]) -> None:
         """Take the steps, in turn, that follow ``initialized``: ask the client for what needs asking."""
-        self.status.update(self.jobs.running())
+        self.session.status.update(self.session.jobs.running())
         for step in steps:
             try:
                 await step()
@@ -126,15 +130,17 @@ class AccelOptServer(LanguageServer):
                 log.exception("%s failed", getattr(step, "__qualname__", step))
 
     def _send_status(self, status: dict[str, Any]) -> None:
-        if self.editor.client.status:
-            self.editor.notify(STATUS, status)
+        if self.session.editor.client.status:
+            self.session.editor.notify(STATUS, status)
 
     def _untrusted(self) -> Path | None:
         """Return a folder of open kernels that is not trusted, or of an editor that trusts nothing."""
-        workspace = self.configuration.workspace
+        workspace = self.session.configuration.workspace
         if workspace.restricted:
             return next(iter(workspace.folders), Path.cwd())
-        return next((file.untrusted for file in self.state.files() if file.untrusted and file.kernels), None)
+        return next(
+            (file.untrusted for file in self.session.state.files() if file.untrusted and file.kernels), None
+        )
 
     async def prepare_answers(self) -> None:
         """Have the code for the usual answers generated ahead: the first one would take 20 ms more. It waits until the
@@ -163,10 +169,10 @@ class AccelOptServer(LanguageServer):
             return
         self._closing = True
         try:
-            self.closing()
-            self.tasks.close()
-            await self.jobs.close()
-            self.parser.close()
-            await self.service.close()
+            self.session.closing()
+            self.session.tasks.close()
+            await self.session.jobs.close()
+            self.session.parser.close()
+            await self.session.service.close()
         finally:
             self._closed.set()

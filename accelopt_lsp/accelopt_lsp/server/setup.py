@@ -24,7 +24,6 @@ from accelopt_lsp.server.candidates import SCHEME, CandidateTexts
 from accelopt_lsp.server.change_learning import ChangeLearning
 from accelopt_lsp.server.client import Client
 from accelopt_lsp.server.commands import Arguments, Feature, Handler
-from accelopt_lsp.server.configuration import SettingsSync
 from accelopt_lsp.server.document_sync import DocumentSync
 from accelopt_lsp.server.documents import file_path
 from accelopt_lsp.server.explanations import Explanations
@@ -33,11 +32,14 @@ from accelopt_lsp.server.limit_fix import LimitFix
 from accelopt_lsp.server.memory_view import MemoryView
 from accelopt_lsp.server.new_files import NewFiles
 from accelopt_lsp.server.pages import SCHEME as PAGE_SCHEME
+from accelopt_lsp.server.pages import Pages
 from accelopt_lsp.server.profiles import Profiles
 from accelopt_lsp.server.publisher import Publisher
 from accelopt_lsp.server.recordings import Recordings
 from accelopt_lsp.server.searches import Searches
 from accelopt_lsp.server.server import AccelOptServer
+from accelopt_lsp.server.session import Session
+from accelopt_lsp.server.settings_sync import SettingsSync
 from accelopt_lsp.server.suggestions import SuggestionActions
 from accelopt_lsp.server.workspace_trust import WorkspaceTrust
 from accelopt_lsp.service.parser import ParserProcess
@@ -78,13 +80,14 @@ class Parts:
     settings: SettingsSync
     suggestions: SuggestionActions
     candidates: CandidateTexts
+    pages: Pages
     features: tuple[Feature, ...]
 
 
 def build(open_service: Callable[[Surface], Service], parser: ParserProcess | None = None) -> AccelOptServer:
     """Return a server with every feature registered, not yet started."""
     server = AccelOptServer(open_service, parser or ParserProcess())
-    parts = build_parts(server)
+    parts = build_parts(server.session)
     _lifecycle(server, parts)
     _documents(server, parts)
     _answers(server)
@@ -93,54 +96,56 @@ def build(open_service: Callable[[Surface], Service], parser: ParserProcess | No
     return server
 
 
-def build_parts(server: AccelOptServer) -> Parts:
+def build_parts(session: Session) -> Parts:
     """Make the parts of a server; each gets what it needs by its constructor, and listens to what it has to hear."""
-    settings, profiles = SettingsSync(server), Profiles(server)
-    Publisher(server, settings)
-    trust = WorkspaceTrust(server, settings)
-    sync = DocumentSync(server, profiles, trust, settings)
-    watcher = FileWatcher(server, settings, sync)
-    suggestions = SuggestionActions(server, sync.text_changes)
+    settings, profiles, pages = SettingsSync(session), Profiles(session), Pages(session.editor)
+    Publisher(session, settings)
+    trust = WorkspaceTrust(session, settings)
+    sync = DocumentSync(session, profiles, trust, settings)
+    watcher = FileWatcher(session, settings, sync)
+    suggestions = SuggestionActions(session, sync.text_changes)
     features = (
         profiles,
         suggestions,
-        Searches(server),
-        Explanations(server, suggestions),
-        ChangeLearning(server, profiles.texts),
-        MemoryView(server),
-        NewFiles(server),
-        LimitFix(server),
-        Recordings(server, profiles),
+        Searches(session, pages),
+        Explanations(session, suggestions, pages),
+        ChangeLearning(session, profiles.texts),
+        MemoryView(session, pages),
+        NewFiles(session),
+        LimitFix(session),
+        Recordings(session, profiles),
     )
-    candidates = CandidateTexts(server, suggestions)
-    return Parts(sync, trust, watcher, settings, suggestions, candidates, features)
+    candidates = CandidateTexts(session, suggestions)
+    return Parts(sync, trust, watcher, settings, suggestions, candidates, pages, features)
 
 
 def _lifecycle(server: AccelOptServer, parts: Parts) -> None:
+    session = server.session
+
     @server.feature(types.INITIALIZE)
     def initialize(params: types.InitializeParams) -> None:
-        client = server.editor.client = Client.of(params)
-        folders = server.documents.folders
+        client = session.editor.client = Client.of(params)
+        folders = session.documents.folders
         workspace = Workspace(
             folders,
             trusted=frozenset(folder.resolve() for folder in folders if client.trusted),
             restricted=client.trusted is False,
             pythons={Path(folder): python for folder, python in client.pythons.items()},
         )
-        server.configuration.changed(client.settings, workspace)
-        server.tasks.start(server.service.start())
+        session.configuration.changed(client.settings, workspace)
+        session.tasks.start(session.service.start())
 
     @server.feature(types.INITIALIZED)
     def initialized(params: types.InitializedParams) -> None:
         steps = (
             parts.settings.reconfigure,
-            functools.partial(server.editor.serve_documents, (SCHEME, PAGE_SCHEME)),
-            server.editor.watch_settings,
+            functools.partial(session.editor.serve_documents, (SCHEME, PAGE_SCHEME)),
+            session.editor.watch_settings,
             parts.watcher.start,
-            server.parser.start,
+            session.parser.start,
             server.prepare_answers,
         )
-        server.tasks.start(server.begin(steps))
+        session.tasks.start(server.begin(steps))
 
     @server.feature(types.SHUTDOWN)
     async def shutdown(params: None) -> None:
@@ -152,17 +157,19 @@ def _lifecycle(server: AccelOptServer, parts: Parts) -> None:
 
     @server.feature(types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS)
     def folders_changed(params: types.DidChangeWorkspaceFoldersParams) -> None:
-        before, folders = server.configuration.workspace, server.documents.folders
+        before, folders = session.configuration.workspace, session.documents.folders
         rest = frozenset(folder.resolve() for folder in folders) & before.trusted
-        server.configuration.changed(workspace=replace(before, folders=folders, trusted=rest))
-        server.tasks.start(parts.settings.reconfigure())
+        session.configuration.changed(workspace=replace(before, folders=folders, trusted=rest))
+        session.tasks.start(parts.settings.reconfigure())
 
     @server.feature(types.WORKSPACE_DID_CHANGE_CONFIGURATION)
     def changed(params: types.DidChangeConfigurationParams) -> None:
-        server.tasks.start(parts.settings.reconfigure(params.settings))
+        session.tasks.start(parts.settings.reconfigure(params.settings))
 
 
 def _documents(server: AccelOptServer, parts: Parts) -> None:
+    session = server.session
+
     def on(method: str, handler: Callable[[Any], None], options: Any = None) -> None:
         server.feature(method, options)(guarded(method, handler, None))
 
@@ -181,7 +188,7 @@ def _documents(server: AccelOptServer, parts: Parts) -> None:
 
     def closed(params: types.DidCloseTextDocumentParams) -> None:
         parts.sync.closed(params.text_document.uri)
-        server.work_changed()  # the status may have been about its folder
+        session.work_changed()  # the status may have been about its folder
 
     def edited(params: types.DidChangeTextDocumentParams) -> None:
         moved = LineMap.of(convert.text_changes(params.content_changes))
@@ -196,40 +203,41 @@ def _documents(server: AccelOptServer, parts: Parts) -> None:
 
 def _answers(server: AccelOptServer) -> None:
     """Requests about what is known: they never wait."""
+    session = server.session
 
     def on(method: str, handler: Callable[[Any], Any], nothing: Any, options: Any = None) -> None:
         server.feature(method, options)(guarded(method, handler, nothing))
 
     def code_lens(params: types.CodeLensParams) -> list[types.CodeLens]:
-        state = server.state.get(params.text_document.uri)
-        settings = server.configuration.known(state.path) if state else None
+        state = session.state.get(params.text_document.uri)
+        settings = session.configuration.known(state.path) if state else None
         if state is None or settings is None or not settings.editor.lens:
             return []
         targets = settings.targets(k.kernel for k in state.kernels)
-        items = lens.lenses(state, server.jobs.running(state.uri), targets)
-        return convert.code_lenses(items, server.editor.client)
+        items = lens.lenses(state, session.jobs.running(state.uri), targets)
+        return convert.code_lenses(items, session.editor.client)
 
     def inlay_hint(params: types.InlayHintParams) -> list[types.InlayHint]:
-        state = server.state.get(params.text_document.uri)
-        settings = server.configuration.known(state.path) if state else None
+        state = session.state.get(params.text_document.uri)
+        settings = session.configuration.known(state.path) if state else None
         if state is None or settings is None or not settings.editor.hints:
             return []
         items = list(hints.hints(state, params.range.start.line + 1, params.range.end.line + 1))
         return (
-            convert.inlay_hints(items, server.documents.lines(server.documents.opened(state.uri)))
+            convert.inlay_hints(items, session.documents.lines(session.documents.opened(state.uri)))
             if items
             else []
         )
 
     def show_hover(params: types.HoverParams) -> types.Hover | None:
-        state = server.state.get(params.text_document.uri)
+        state = session.state.get(params.text_document.uri)
         if state is None:
             return None
-        content = hover.hover(state, params.position.line + 1, server.editor.client.markdown_hover)
-        return convert.hover(content, server.editor.client)
+        content = hover.hover(state, params.position.line + 1, session.editor.client.markdown_hover)
+        return convert.hover(content, session.editor.client)
 
     def code_action(params: types.CodeActionParams) -> list[types.CodeAction | types.Command]:
-        state = server.state.get(params.text_document.uri)
+        state = session.state.get(params.text_document.uri)
         if state is None:
             return []
         first, last, context = params.range.start.line + 1, params.range.end.line + 1, params.context
@@ -238,8 +246,8 @@ def _answers(server: AccelOptServer) -> None:
             if state.kernel_at(first) is None:
                 return []
             only = [SUGGESTION, QUICKFIX]  # a light bulb is for what is better or broken
-        items = code_actions(state, first, last, server.jobs.running(state.uri), only)
-        return convert.code_actions(items, server.editor.client, context.diagnostics)
+        items = code_actions(state, first, last, session.jobs.running(state.uri), only)
+        return convert.code_actions(items, session.editor.client, context.diagnostics)
 
     on(types.TEXT_DOCUMENT_CODE_LENS, code_lens, [], types.CodeLensOptions(resolve_provider=False))
     on(types.TEXT_DOCUMENT_INLAY_HINT, inlay_hint, [], types.InlayHintOptions(resolve_provider=False))
@@ -253,19 +261,19 @@ def _own_documents(server: AccelOptServer, parts: Parts) -> None:
 
     @server.feature(types.CODE_ACTION_RESOLVE)
     async def resolve(action: types.CodeAction) -> types.CodeAction:
-        return await resolved(server, parts.suggestions, action)
+        return await resolved(server.session, parts.suggestions, action)
 
     @server.feature(types.WORKSPACE_TEXT_DOCUMENT_CONTENT)
     async def content(params: types.TextDocumentContentParams) -> types.TextDocumentContentResult:
-        return types.TextDocumentContentResult(text=await own_document(server, parts.candidates, params.uri))
+        return types.TextDocumentContentResult(text=await own_document(parts, params.uri))
 
     @server.feature(CANDIDATE_METHOD)
     async def content_by_name(params: Any) -> dict[str, str]:
-        return {"text": await own_document(server, parts.candidates, str(getattr(params, "uri", "")))}
+        return {"text": await own_document(parts, str(getattr(params, "uri", "")))}
 
 
 async def resolved(
-    server: AccelOptServer, suggestions: SuggestionActions, action: types.CodeAction
+    session: Session, suggestions: SuggestionActions, action: types.CodeAction
 ) -> types.CodeAction:
     """Return a suggestion's action with its edit against the current text; without one, and a message, where
     it no longer fits."""
@@ -281,33 +289,33 @@ async def resolved(
         if isinstance(edit, ApplyRefusal):
             raise UserError(edit.reason)
     except UserError as problem:
-        server.editor.say(str(problem), "warning")
+        session.editor.say(str(problem), "warning")
         return action
     action.edit = edit
     action.command = convert.accept_command(suggestion.id, uri)
     return action
 
 
-async def own_document(server: AccelOptServer, candidates: CandidateTexts, uri: str) -> str:
+async def own_document(parts: Parts, uri: str) -> str:
     """Return the text of a document of the server's own: a candidate or a page."""
     try:
         if uri.startswith(f"{PAGE_SCHEME}:"):
-            return server.pages.text(uri)
-        return await candidates.text(uri)
+            return parts.pages.text(uri)
+        return await parts.candidates.text(uri)
     except UserError as problem:
         raise JsonRpcInvalidParams(str(problem)) from None
 
 
 def _commands(server: AccelOptServer, parts: Parts) -> None:
     """Register a command for each action, with the handler of the part that does it."""
-    handlers: dict[str, Handler] = {"cancel": functools.partial(cancel, server)}
+    handlers: dict[str, Handler] = {"cancel": functools.partial(cancel, server.session)}
     for feature in parts.features:
         handlers |= feature.actions()
     for action in ACTIONS.values():
-        server.command(action.command)(_command(server, parts.trust, action, handlers[action.name]))
+        server.command(action.command)(_command(server.session, parts.trust, action, handlers[action.name]))
 
 
-def _command(server: AccelOptServer, trust: WorkspaceTrust, action: Action, handler: Handler) -> Any:
+def _command(session: Session, trust: WorkspaceTrust, action: Action, handler: Handler) -> Any:
     # pygls reads annotations to see who wants the server; on Python 3.10 it fails on Any, and object wants it.
     async def command(*values):  # type: ignore[no-untyped-def]  # so it has none
         try:
@@ -316,15 +324,15 @@ def _command(server: AccelOptServer, trust: WorkspaceTrust, action: Action, hand
                 await trust.require(args.uri, action.runs)
             done = handler(args)
         except UserError as problem:
-            server.editor.say(str(problem), "warning")
+            session.editor.say(str(problem), "warning")
             return {"job": None, "message": str(problem)}
         return {"job": done.id} if isinstance(done, BackgroundJob) else done
 
     return command
 
 
-def cancel(server: AccelOptServer, args: Arguments) -> dict[str, Any]:
+def cancel(session: Session, args: Arguments) -> dict[str, Any]:
     """Cancel the job that is named, or those of a document, or all."""
-    jobs = [j.id for j in server.jobs.running(args.uri)] if args.job is None else [args.job]
-    cancelled = [job for job in jobs if server.jobs.cancel(job)]
+    jobs = [j.id for j in session.jobs.running(args.uri)] if args.job is None else [args.job]
+    cancelled = [job for job in jobs if session.jobs.cancel(job)]
     return {"job": cancelled[0] if cancelled else None, "cancelled": cancelled}

@@ -18,13 +18,13 @@ from accelopt_lsp.features.wording import duration, origin, speedup, version_nam
 from accelopt_lsp.server import convert
 from accelopt_lsp.server.commands import Arguments, Handler
 from accelopt_lsp.server.documents import file_path
+from accelopt_lsp.server.session import Session
 from accelopt_lsp.settings.load import Settings
 from accelopt_lsp.state.jobs import BackgroundJob
 
 if TYPE_CHECKING:
     from lsprotocol import types
 
-    from accelopt_lsp.server.server import AccelOptServer
 
 #: How long an edit that the editor says it makes may take to arrive, in seconds.
 EDIT_ARRIVES = 3.0
@@ -36,18 +36,11 @@ _UNDO = "Undo"
 class SuggestionActions:
     """``text_changes(uri, seconds)`` waits for the next edit of a document; False when none came in that time."""
 
-    def __init__(self, server: AccelOptServer, text_changes: Callable[[str, float], Awaitable[bool]]) -> None:
-        self._editor, self._state, self._jobs, self._service = (
-            server.editor,
-            server.state,
-            server.jobs,
-            server.service,
-        )
-        self._documents, self._configuration, self._parser = (
-            server.documents,
-            server.configuration,
-            server.parser,
-        )
+    def __init__(self, session: Session, text_changes: Callable[[str, float], Awaitable[bool]]) -> None:
+        self._editor, self._state = session.editor, session.state
+        self._jobs, self._service = session.jobs, session.service
+        self._documents, self._configuration = session.documents, session.configuration
+        self._parser = session.parser
         self._text_changes = text_changes
 
     def actions(self) -> Mapping[str, Handler]:

@@ -7,16 +7,13 @@ import asyncio
 import os
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from accelopt_lsp.errors import UserError
 from accelopt_lsp.server.connection import EditorRefusedError
 from accelopt_lsp.server.documents import file_path
+from accelopt_lsp.server.session import Session
+from accelopt_lsp.server.settings_sync import SettingsSync
 from accelopt_lsp.settings.approvals import Approvals, UnapprovedSettings
-
-if TYPE_CHECKING:
-    from accelopt_lsp.server.configuration import SettingsSync
-    from accelopt_lsp.server.server import AccelOptServer
 
 TRUST, APPROVE, NOT_NOW = "Trust this folder", "Use them", "Not now"
 
@@ -24,11 +21,11 @@ TRUST, APPROVE, NOT_NOW = "Trust this folder", "Use them", "Not now"
 class WorkspaceTrust:
     """Trusts a folder that the editor does not speak of when the person does."""
 
-    def __init__(self, server: AccelOptServer, settings: SettingsSync) -> None:
-        self._editor, self._tasks, self._configuration = server.editor, server.tasks, server.configuration
-        self._settings, self._work_changed = settings, server.work_changed
+    def __init__(self, session: Session, settings: SettingsSync) -> None:
+        self._editor, self._tasks, self._configuration = session.editor, session.tasks, session.configuration
+        self._settings, self._work_changed = settings, session.work_changed
         self._asked: set[str] = set()
-        server.configuration.unapproved.listen(self.unapproved)
+        session.configuration.unapproved.listen(self.unapproved)
 
     async def require(self, uri: str | None, work: str) -> None:
         """Ask about the folder of a document, where nobody did. Raises UserError: it is not trusted, so there is no

@@ -1,0 +1,52 @@
+"""Read the settings again after something changed them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from accelopt_lsp.server.session import Session
+from accelopt_lsp.settings.layers import editor_settings
+from accelopt_lsp.state.signal import Signal
+from accelopt_lsp.state.state_store import Document
+
+
+class SettingsSync:
+    """Reads the settings again when they changed.
+
+    ``read`` tells of every open document then, ``changed`` of the URI of each whose settings are others than before.
+    """
+
+    def __init__(self, session: Session) -> None:
+        self._editor, self._state, self._jobs = session.editor, session.state, session.jobs
+        self._documents, self._configuration = session.documents, session.configuration
+        self._status = session.status
+        self.read: Signal[[Document]] = Signal()
+        self.changed: Signal[[str]] = Signal()
+
+    async def reconfigure(self, pushed: object = None) -> None:
+        """Read the settings again: they, or the editor's part of them (``pushed``, where it sends them), changed."""
+        editor: dict[str, Any] = dict(self._editor.client.settings)
+        if self._editor.client.has("workspace", "configuration"):
+            editor |= editor_settings(await self._editor.settings())
+        elif isinstance(pushed, dict):
+            editor |= editor_settings(pushed.get("accelopt"))
+        before = {state.uri: self._configuration.known(state.path) for state in self._state.files()}
+        self._configuration.changed(editor)
+        roots = self._documents.folders or (Path.cwd(),)
+        targets = [(await self._configuration.of(str(root / "kernel.py"))).target for root in roots]
+        triton = " or ".join(dict.fromkeys(t.triton for t in targets))
+        nki = " or ".join(dict.fromkeys(t.nki or "as the file needs" for t in targets))
+        self._status.target = f"{triton} (Triton), {nki} (NKI)"
+        self._status.update(self._jobs.running())
+        for uri, settings in before.items():
+            state = self._state.get(uri)
+            if state is None:
+                continue
+            now = await self._configuration.of(state.path)
+            if (file := self._state.get(uri)) is not None:
+                self._state.put(replace(file, untrusted=now.untrusted))
+            self.read(state)
+            if settings is not None and now != settings:
+                self.changed(uri)
