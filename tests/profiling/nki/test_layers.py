@@ -15,10 +15,11 @@ BELOW: dict[str, set[str]] = {
     "data": set(),
     "compute": {"data"},
     "emulator": {"data", "compute"},
-    "frontend": {"data", "compute", "emulator", "operations"},
+    "instructions": {"data", "compute", "emulator", "operations"},
+    "frontend": {"data", "compute", "emulator", "instructions", "operations"},
     "replay": {"data", "compute", "emulator", "frontend"},
-    "beta1": {"data", "compute", "emulator", "frontend", "replay", "current", "operations"},
-    "current": {"data", "compute", "emulator", "frontend", "replay", "operations"},
+    "beta1": {"data", "compute", "emulator", "instructions", "frontend", "replay", "operations"},
+    "current": {"data", "compute", "emulator", "instructions", "frontend", "replay", "operations"},
     "time_model": {"data", "compute", "operations"},
 }
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from accelopt_profiling.nki.beta1 import matrix
 from accelopt_profiling.nki.compute.operations import BINARY, copy_values, operation_name
 from accelopt_profiling.nki.data import loop_counter as counter
+from accelopt_profiling.nki.data.block import Array
 from accelopt_profiling.nki.data.index import Affine, arange
 from accelopt_profiling.nki.data.instruction import SCALAR, VECTOR
 from accelopt_profiling.nki.data.memory_space import BUFFERS, PSUM, SBUF, SHARED_HBM, Buffer, MemorySpace
@@ -23,8 +23,9 @@ from accelopt_profiling.nki.emulator.tile import Tile
 from accelopt_profiling.nki.frontend import language
 from accelopt_profiling.nki.frontend.binding import instruction
 from accelopt_profiling.nki.frontend.handle import KernelTensor
-from accelopt_profiling.nki.frontend.language import data_type, data_type_or_none
+from accelopt_profiling.nki.frontend.language import data_type_or_none
 from accelopt_profiling.nki.frontend.operators import binary, reduce
+from accelopt_profiling.nki.instructions.operands import data_type
 from accelopt_profiling.nki.replay.loop_replay import iterations
 
 
@@ -111,11 +112,14 @@ def rand(shape: Any, dtype: Any = np.float32, **unused: Any) -> Tile:
     machine = current()
     tile = machine.executor.fresh_tile(tuple(int(n) for n in shape), data_type(dtype), MemorySpace.SBUF)
     tile.producer = machine.stream.emit("rand", (VECTOR,), tile)
-    drawn, shape = np.random.default_rng(machine.stream.issued), tile.shape
-    tile.step = machine.executor.defer(lambda _: drawn.random(shape, np.float32), 0)
+    tile.step = machine.executor.defer(_random, params=(machine.stream.issued, tile.shape))
     machine.executor.write(tile, tile.step)
     tile.producer.writes.append(tile.region())
     return tile
+
+
+def _random(seed: int, shape: tuple[int, ...]) -> Array:
+    return np.random.default_rng(seed).random(shape, np.float32)
 
 
 def nc(count: int) -> int:
@@ -224,14 +228,16 @@ def matmul(x: Any, y: Any, *, transpose_x: bool = False, mask: Any = None, **unu
     machine = current()
     left = machine.executor.operand(x)
     if not transpose_x:
-        turned = matrix.nc_transpose(left)
+        turned = instruction("beta1", "nc_transpose")(left)
         left = machine.executor.run("tensor_copy", (SCALAR, VECTOR), [turned], copy_values, left.dtype)
-    return matrix.nc_matmul(left, y, mask=mask)
+    product: Tile = instruction("beta1", "nc_matmul")(left, y, mask=mask)
+    return product
 
 
 def transpose(x: Any, *, dtype: Any = None, mask: Any = None, **unused: Any) -> Tile:
     """Swap the two dimensions of a tile through TensorE; the result lies in PSUM."""
-    return matrix.nc_transpose(x, dtype=dtype, mask=mask)
+    turned: Tile = instruction("beta1", "nc_transpose")(x, dtype=dtype, mask=mask)
+    return turned
 
 
 def where(condition: Any, x: Any, y: Any, *, dtype: Any = None, mask: Any = None, **unused: Any) -> Tile:
@@ -243,7 +249,7 @@ def mean(
     x: Any, axis: Any = None, dtype: Any = None, mask: Any = None, keepdims: bool = False, **unused: Any
 ) -> Any:
     machine = current()
-    total = reduce(machine, "add", x, axis, dtype, mask, keepdims)
+    total = reduce("add", x, axis, dtype, mask, keepdims)
     count = int(np.prod(x.shape)) // max(1, int(np.prod(total.shape)))
     return binary(machine, "multiply", total, 1.0 / count)
 
@@ -253,9 +259,9 @@ def softmax(
 ) -> Tile:
     """Compute the softmax along free dimensions: maximum, exponential, sum, reciprocal, multiply."""
     machine = current()
-    peak = reduce(machine, "max", x, axis, None, mask, True, negate=True)
+    peak = reduce("max", x, axis, None, mask, True, negate=True)
     powers = instruction("beta1", "activation")("exp", x, bias=peak)
-    total = reduce(machine, "add", powers, axis, None, None, True)
+    total = reduce("add", powers, axis, None, None, True)
     result = binary(
         machine, "multiply", powers, instruction("beta1", "reciprocal")(total), dtype or compute_dtype
     )
@@ -270,9 +276,7 @@ def rms_norm(
     """``x / RMS(x) * w`` with the root mean square of ``n`` values along ``axis``: square, sum, scale, rsqrt, two
     products."""
     machine = current()
-    total = reduce(
-        machine, "add", instruction("beta1", "activation")("square", x, mask=mask), axis, None, mask, True
-    )
+    total = reduce("add", instruction("beta1", "activation")("square", x, mask=mask), axis, None, mask, True)
     mean = binary(
         machine, "add", binary(machine, "multiply", total, 1.0 / n, None, mask), epsilon, None, mask
     )

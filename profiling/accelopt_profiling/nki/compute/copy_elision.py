@@ -82,26 +82,21 @@ class _Copies:
 
 
 def elide_copies(steps: list[ComputeStep]) -> list[ComputeStep]:
-    """Return the steps that remain to be computed at the end of a run; they leave the same values in HBM.
-
-    All steps remain where one has effects that its inputs and target do not show.
-    """
-    if any(step.target is None and not step.keep for step in steps):
-        return steps
+    """Return the steps that remain to be computed at the end of a run; they leave the same values in HBM."""
     copies = _Copies(_reads(steps))
     for step in steps:
-        function, target = step.function, step.target
-        moves = function is copy_values or function is transpose_values
+        op, target = step.op, step.target
+        moves = op is copy_values or op is transpose_values
         for at, item in enumerate(step.inputs):
             if type(item) is View and copies.held.get(item.block) and item.positions is None:
-                original = copies.original(item, moves or function is multiply_values)
+                original = copies.original(item, moves or op is multiply_values)
                 if original is not None:
                     step.inputs = [*step.inputs[:at], original, *step.inputs[at + 1 :]]
         if target is None:
             continue
         copies.written(target)
         if moves and _plain(step):
-            copies.copied(target, step.inputs[0], function is transpose_values)
+            copies.copied(target, step.inputs[0], op is transpose_values)
     return _needed(steps)
 
 
@@ -143,7 +138,7 @@ def _needed(steps: list[ComputeStep]) -> list[ComputeStep]:
     for step in reversed(steps):
         target = step.target
         if (
-            (step.function is copy_values or step.function is transpose_values)
+            (step.op is copy_values or step.op is transpose_values)
             and target is not None
             and not step.keep
             and target.block not in read

@@ -8,14 +8,15 @@ bookkeeping stays out of the way of the arithmetic.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from types import FunctionType
+from typing import Any
 
 import numpy as np
 
 from accelopt_profiling.nki.compute import worker_pool
 from accelopt_profiling.nki.compute.copy_elision import elide_copies
 from accelopt_profiling.nki.compute.loop_order import LoopOrder
-from accelopt_profiling.nki.compute.operations import ACTIVATIONS, BINARY, REDUCTIONS, VECTOR_UNARY
 from accelopt_profiling.nki.compute.process_settings import keep_freed_memory, one_thread
 from accelopt_profiling.nki.compute.step import ComputeStep, run_step
 from accelopt_profiling.nki.data.block import Array, Block
@@ -37,6 +38,10 @@ class DeferredSteps:
         """Let a block hold a caller's array from when steps are computed on, and no values until then."""
         self._lent.append((block, array))
 
+    @property
+    def newest(self) -> ComputeStep | None:
+        return self.steps[-1] if self.steps else None
+
     def is_newest(self, step: ComputeStep | None) -> bool:
         """Return True if ``step`` is the newest one, so that its target can still be changed."""
         return bool(self.steps) and self.steps[-1] is step
@@ -49,7 +54,7 @@ class DeferredSteps:
         steps, self.steps = self.steps, []
         if not steps:
             return
-        _check_functions(steps)
+        _check_ops(steps)
         if self.order is not None:
             steps = self.order.reordered(steps)
         keep_freed_memory()
@@ -57,7 +62,7 @@ class DeferredSteps:
             steps = elide_copies(steps)
         count = worker_pool.thread_count() if len(steps) >= worker_pool.FEWEST_STEPS else 1
         with one_thread():
-            if count > 1 and all(step.target is not None or step.keep for step in steps):
+            if count > 1:
                 worker_pool.WorkerPool(worker_pool.StepOrder(steps, final)).run(count)
                 return
             last_uses = _last_uses(steps) if final else {}
@@ -73,28 +78,27 @@ class ForeignCodeError(Exception):
 
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
-_own_files: set[str] = set()
-_OPERATIONS = frozenset(
-    function for table in (ACTIVATIONS, BINARY, VECTOR_UNARY, REDUCTIONS) for function in table.values()
-)
 
 
-def _check_functions(steps: list[ComputeStep]) -> None:
-    """Check that steps compute with functions of the emulator and of NumPy only.
+def _ops(values: tuple[Any, ...]) -> Iterator[Any]:
+    """Yield what can be called among ``values``, also inside of tuples."""
+    for value in values:
+        if type(value) is tuple:
+            yield from _ops(value)
+        elif callable(value):
+            yield value
+
+
+def _check_ops(steps: list[ComputeStep]) -> None:
+    """Check that steps compute with functions of the emulator's modules and of NumPy only.
 
     Raises:
         ForeignCodeError: one does not.
     """
-    for step in steps:
-        function = step.function
-        if type(function) is np.ufunc:
-            continue
-        name = function.__code__.co_filename if type(function) is FunctionType else ""
-        if name in _own_files:
-            continue
-        if name and os.path.abspath(name).startswith(_PACKAGE):
-            _own_files.add(name)
-        elif function not in _OPERATIONS and function is not np.asarray:
+    ops = {op for step in steps for op in _ops((step.op, step.params))}
+    for op in ops - {np.asarray, np.copy}:
+        own = type(op) is FunctionType and os.path.abspath(op.__code__.co_filename).startswith(_PACKAGE)
+        if type(op) is not np.ufunc and not own:
             raise ForeignCodeError("The kernel put code of its own into the emulator.")
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from accelopt_profiling.nki.compute.operations import arithmetic, flat, matched
 from accelopt_profiling.nki.data.block import Array
 
 #: The partitions that one core of GpSimdE is connected to.
@@ -42,11 +42,13 @@ def segment_bounds(x: Array) -> Array:
     return result
 
 
-def cumulated(values: Array, begin: Any, function: Callable[..., Any]) -> Array:
-    """``r[i] = function(values[i], r[i-1])`` along the free dimension of (P, F); ``begin``: one or P values."""
+def cumulated(first: str, second: str, x: Array, a: Any, begin: Any) -> Array:
+    """``r[i] = second(first(x[i], a), r[i-1])`` along the free dimensions; ``begin``: one value, or one a partition."""
+    values = flat(x)
+    values = np.asarray(arithmetic(first, values, matched(a, values)), np.float32)
     state = np.broadcast_to(np.asarray(begin, np.float32).reshape(-1), (len(values),))
     out = np.empty_like(values)
     for at in range(values.shape[1]):
-        state = np.asarray(function(values[:, at], state), np.float32)
+        state = np.asarray(arithmetic(second, values[:, at], state), np.float32)
         out[:, at] = state
     return out

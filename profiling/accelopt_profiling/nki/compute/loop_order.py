@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from accelopt_profiling.nki.compute.operations import copy_values
+from accelopt_profiling.nki.compute.operations import BINARY, copy_values, paired
 from accelopt_profiling.nki.compute.step import ComputeStep
 from accelopt_profiling.nki.data.block import Block
 from accelopt_profiling.nki.data.index import Dim
@@ -141,7 +141,12 @@ def _operation(step: ComputeStep) -> Any:
     it sets it."""
     if not _combines(step):
         return None
-    return np.add if step.adds else step.operation or step.function
+    return np.add if step.adds else _combination(step)
+
+
+def _combination(step: ComputeStep) -> Any:
+    """Return NumPy's function of what a step computes of its two inputs."""
+    return BINARY[step.params[0]] if step.op is paired else step.op
 
 
 def _combines(step: ComputeStep) -> bool:
@@ -152,7 +157,7 @@ def _combines(step: ComputeStep) -> bool:
     if step.adds:
         return True
     own = [_is_place(item, target) for item in step.inputs]
-    return (step.operation or step.function) in _ASSOCIATIVE and len(own) == 2 and own.count(True) == 1
+    return _combination(step) in _ASSOCIATIVE and len(own) == 2 and own.count(True) == 1
 
 
 def _is_place(item: Any, target: View) -> bool:
@@ -173,7 +178,16 @@ def _begin_with_the_first(group: list[ComputeStep], places: dict[int, int]) -> N
         old.adds, new.adds = True, False
         return
     assert new.target is not None
-    combine, value, own = new.operation or new.function, old.function, _is_place(new.inputs[0], new.target)
-    old.function = lambda held, *inputs: combine(held, value(*inputs))
-    old.inputs = [new.inputs[0 if own else 1], *old.inputs]
-    new.function, new.inputs, new.operation = copy_values, [new.inputs[1 if own else 0]], None
+    own = _is_place(new.inputs[0], new.target)
+    held, value = new.inputs if own else reversed(new.inputs)
+    old.params, old.op = (new.op, new.params, old.op, old.params), _combined
+    old.inputs = [held, *old.inputs]
+    new.op, new.params, new.inputs = copy_values, (), [value]
+
+
+def _combined(
+    combine: Callable[..., Any], combine_params: tuple[Any, ...], value: Callable[..., Any], params: tuple[Any, ...],
+    held: Any, *inputs: Any,
+) -> Any:  # fmt: skip
+    """Return what two steps compute together: ``held`` combined with the value of another."""
+    return combine(*combine_params, held, value(*params, *inputs))

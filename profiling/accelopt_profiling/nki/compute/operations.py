@@ -105,6 +105,9 @@ PREDICATES = frozenset(
     }
 )
 
+#: Operations that treat values as bits: integers stay integers.
+BITWISE = frozenset({"bitwise_and", "bitwise_or", "bitwise_xor", "left_shift", "right_shift", "invert"})
+
 REDUCTIONS: dict[str, Callable[..., Array]] = {
     "add": np.add.reduce, "multiply": np.multiply.reduce, "maximum": np.maximum.reduce, "minimum": np.minimum.reduce,
     "max": np.maximum.reduce, "min": np.minimum.reduce,
@@ -126,7 +129,62 @@ def operation_name(token: Any) -> str:
     return _SPELLINGS.get(name, name)
 
 
-# Operations that copy elision recognises by identity
+# What steps compute: parameters first, then the values of their inputs
+
+
+def real(value: Any) -> Any:
+    """Return the operand as arithmetic instructions see it: in float32."""
+    if isinstance(value, np.ndarray) and value.dtype != np.float32:
+        return value.astype(np.float32)
+    return value
+
+
+def matched(value: Any, data: Array) -> Any:
+    """Return an operand in the shape of ``data``: same elements regrouped, one value per partition, or a number."""
+    if not isinstance(value, np.ndarray):
+        return np.float32(value) if data.dtype.kind == "f" else value
+    if value.shape == data.shape:
+        return value
+    if value.size == data.size:
+        return value.reshape(data.shape)
+    if value.size == data.shape[0]:
+        return value.reshape(data.shape[0], *[1] * (data.ndim - 1))
+    return value
+
+
+def arithmetic(name: str, x: Any, y: Any, reverse: bool = False) -> Any:
+    """Return ``x name y``, or ``y name x``: computed in float32, bits as they are; "bypass" is ``x``."""
+    if name == "bypass":
+        return y if reverse else x
+    if reverse:
+        x, y = y, x
+    if name in BITWISE:
+        return BINARY[name](x, y)
+    result = BINARY[name](real(x), real(y))
+    return result.astype(np.float32) if name in PREDICATES else result
+
+
+def predicate(name: str, x: Any, y: Any) -> Array:
+    """Return a truth value of NumPy's as the number that it is stored as."""
+    return BINARY[name](x, y).astype(np.float32)
+
+
+def flat(x: Array) -> Array:
+    """Return the values in float32 with their free dimensions as one."""
+    values: Array = real(x).reshape(x.shape[0], -1)
+    return values
+
+
+def paired(name: str, exact: bool, x: Array, y: Array) -> Any:
+    """Return ``x name y`` of two tiles; ``exact`` in their own type."""
+    return BINARY[name](x, matched(y, x)) if exact else arithmetic(name, x, matched(y, x))
+
+
+def broadcast_values(shape: tuple[int, ...], x: Array) -> Array:
+    return np.broadcast_to(x, shape)
+
+
+# Moves and products, which copy elision recognises by identity
 
 
 def copy_values(x: Any) -> Any:
@@ -153,7 +211,7 @@ def multiply_double_rows(a: Array, b: Array) -> Array:
 def halves(x: Array) -> Array:
     """Count, mean and centred sum of squares per partition, in the six columns of ``bn_stats``: the statistics of
     the even elements, then those of the odd ones."""
-    x = x.reshape(x.shape[0], -1)
+    x = flat(x)
     columns: list[Array] = []
     for half in (x[:, 0::2], x[:, 1::2]):
         mean = half.mean(axis=1) if half.shape[1] else np.zeros(len(x), x.dtype)
@@ -164,7 +222,7 @@ def halves(x: Array) -> Array:
 
 def combined(x: Array) -> Array:
     """Return mean and variance per partition from the columns of ``halves``."""
-    parts = x.reshape(x.shape[0], -1, 3)
+    parts = real(x).reshape(x.shape[0], -1, 3)
     count, mean, spread = parts[:, :, 0], parts[:, :, 1], parts[:, :, 2]
     total = count.sum(axis=1)
     centre = (count * mean).sum(axis=1) / total
@@ -172,17 +230,15 @@ def combined(x: Array) -> Array:
     return np.stack([centre, square / total], axis=1)
 
 
-def scanned(
-    a: Array, b: Array, start: Any, first: Callable[..., Array], second: Callable[..., Array], reverse0: bool,
-    reverse1: bool,
-) -> Array:  # fmt: skip
-    """``r[i] = second(first(a[i], r[i-1]), b[i])`` along the free dimension of (P, F); ``start``: one or P values."""
+def scanned(first: str, second: str, reverse0: bool, reverse1: bool, x: Array, y: Array, start: Any) -> Array:
+    """``r[i] = second(first(x[i], r[i-1]), y[i])`` along the free dimensions; ``start``: one or P values."""
+    a, b = flat(x), flat(y)
     # one column after another; transposed so that each step reads contiguous memory
     left, right = np.ascontiguousarray(a.T), np.ascontiguousarray(b.T)
     out = np.empty_like(left)
     state: Array = np.broadcast_to(np.asarray(start, dtype=left.dtype).reshape(-1), left.shape[1:])
     for i in range(len(left)):
-        state = first(state, left[i]) if reverse0 else first(left[i], state)
-        state = second(right[i], state) if reverse1 else second(state, right[i])
+        state = arithmetic(first, left[i], state, reverse0)
+        state = arithmetic(second, state, right[i], reverse1)
         out[i] = state
     return np.ascontiguousarray(out.T)

@@ -15,22 +15,20 @@ from accelopt_profiling.nki.data.view import View
 
 
 class ComputeStep:
-    """``target = function(*inputs)`` where the mask ``where`` is true; with ``adds`` the result is added to the target.
+    """``target = op(*params, *inputs)`` where ``where`` is true; with ``adds`` the result is added to the target.
 
-    ``operation`` is what ``function`` computes of its two inputs, where it is more than the operation itself.
-    Inputs are views, steps whose ``result`` is kept (``keep``), or plain values.
+    ``op`` is a function of a module, ``params`` are plain values: numbers, names of operations, types, shapes. Inputs
+    are views, steps whose ``result`` is kept (``keep``), or numbers and arrays.
     """
 
-    __slots__ = ("adds", "function", "inputs", "keep", "operation", "result", "target", "where")
+    __slots__ = ("adds", "inputs", "keep", "op", "params", "result", "target", "where")
 
-    def __init__(self, function: Callable[..., Any], inputs: Sequence[Any]) -> None:
-        self.function, self.inputs = function, [plain(item) for item in inputs]
-        for variable in getattr(function, "__closure__", None) or ():
-            plain(variable.cell_contents)  # the function will run when the loop is over
+    def __init__(self, op: Callable[..., Any], inputs: Sequence[Any], params: tuple[Any, ...] = ()) -> None:
+        self.op, self.inputs = op, [plain(item) for item in inputs]
+        self.params = tuple([plain(value) for value in params]) if params else params
         self.target: View | None = None
         self.where: BoolArray | None = None
         self.adds = self.keep = False
-        self.operation: Callable[..., Any] | None = None
         self.result: Any = None
 
 
@@ -45,9 +43,9 @@ def run_step(step: ComputeStep) -> None:
         elif type(item) is ComputeStep:
             item = item.result
         values.append(item)
-    result = step.function(*values)
-    if step.keep:
-        step.result = result
+    result = step.op(*step.params, *values)
+    if step.keep:  # a copy: the target may take the result itself as its memory, and be written again
+        step.result = result if step.target is None else np.array(result)
     if step.target is not None:
         _store(step.target, result, step.where, step.adds, values)
 

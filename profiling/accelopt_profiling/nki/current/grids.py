@@ -21,7 +21,7 @@ from accelopt_profiling.nki.data.memory_space import Buffer, MemorySpace
 from accelopt_profiling.nki.emulator.machine import Machine, current
 from accelopt_profiling.nki.emulator.tile import Tile
 from accelopt_profiling.nki.frontend.handle import Handle, handing, represents
-from accelopt_profiling.nki.frontend.language import data_type
+from accelopt_profiling.nki.instructions.operands import data_type
 
 
 @dataclass(frozen=True)
@@ -284,25 +284,6 @@ def alloc_blocks(
         name=name,
     )
     return _blocked(current(), grid, block_shape)
-
-
-def in_place_of(view: Tile, other: Tile) -> Tile:
-    """Return ``view`` with its elements in the order of ``other``, whose rows of tiles lie in the partitions.
-
-    Raises:
-        KernelFaultError: they are not the same elements.
-    """
-    rows = getattr(other, "tile_rows", 1)
-    if rows == 1 or getattr(view, "tile_rows", 1) == rows:
-        return view
-    partitions, columns = other.shape[0], other.size // (other.shape[0] * rows)
-    if view.positions is not None or view.shape != (rows * partitions, columns):
-        current().fault(
-            "out-of-bounds",
-            f"{rows} rows of tiles hold {(rows * partitions, columns)} elements, the other side {view.shape}.",
-        )
-    (_, step), (_, along) = view.dims
-    return view.strided(view.offset, ((partitions, step), (rows, partitions * step), (columns, along)))
 
 
 _ATTRIBUTES = (

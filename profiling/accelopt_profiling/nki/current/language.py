@@ -20,10 +20,11 @@ from accelopt_profiling.nki.emulator.machine import Machine, current, limits
 from accelopt_profiling.nki.emulator.tile import Tile
 from accelopt_profiling.nki.frontend import language
 from accelopt_profiling.nki.frontend.binding import instruction
-from accelopt_profiling.nki.frontend.enums import NkiEngine
 from accelopt_profiling.nki.frontend.handle import Handle, handed_out, taken
-from accelopt_profiling.nki.frontend.language import data_type, data_type_or_none
+from accelopt_profiling.nki.frontend.language import data_type_or_none
 from accelopt_profiling.nki.frontend.operators import binary, reduce
+from accelopt_profiling.nki.instructions.enums import NkiEngine
+from accelopt_profiling.nki.instructions.operands import data_type
 from accelopt_profiling.nki.replay.loop_replay import iterations
 
 
@@ -237,17 +238,17 @@ def where(condition: Tile, x: Any, y: Any, dtype: Any = None) -> Tile:
 
 def mean(x: Tile, axis: Any, dtype: Any = None, keepdims: bool = False) -> Any:
     machine = current()
-    total = reduce(machine, "add", x, axis, dtype, None, keepdims)
+    total = reduce("add", x, axis, dtype, None, keepdims)
     return binary(machine, "multiply", total, total.size / x.size)
 
 
 def softmax(x: Tile, axis: Any = -1, dtype: Any = None) -> Any:
     """Compute the softmax along free dimensions: maximum, exponential, sum, reciprocal, multiply."""
     machine = current()
-    peak = reduce(machine, "max", x, axis, None, None, True)
+    peak = reduce("max", x, axis, None, None, True)
     centred = binary(machine, "subtract", x, peak)
     powers = machine.executor.run("activation", (SCALAR,), [centred], np.exp)
-    total = reduce(machine, "add", powers, axis, None, None, True)
+    total = reduce("add", powers, axis, None, None, True)
     share = machine.executor.run("reciprocal", (VECTOR,), [total], np.reciprocal)
     return binary(machine, "multiply", powers, share, dtype)
 

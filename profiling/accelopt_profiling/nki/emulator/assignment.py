@@ -32,14 +32,6 @@ class Assignment:
         self._diagnostics, self._recorder = executor.diagnostics, executor.recorder
         self._stream, self._deferred = executor.stream, executor.deferred
 
-    def settle(self, target: Tile, value: Tile) -> None:
-        """Make the instruction that produced ``value`` write to ``target``, which has as many elements."""
-        if target.block.info.constant:
-            self._diagnostics.fault(
-                "unsupported", "A kernel's input cannot be written; use a tensor of your own."
-            )
-        self._redirect(target, value, value)
-
     def assign(self, target: Tile, value: Any) -> None:
         """``target[...] = value``: a fresh result goes there directly, anything else is copied by an instruction."""
         if isinstance(value, Tile) and value.settled:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from accelopt_profiling.nki.compute.deferred import DeferredSteps
-from accelopt_profiling.nki.compute.operations import transpose_values
+from accelopt_profiling.nki.compute.operations import broadcast_values
 from accelopt_profiling.nki.compute.step import ComputeStep
 from accelopt_profiling.nki.data.block import Array
 from accelopt_profiling.nki.data.coverage import WRITTEN, Box
@@ -110,11 +110,12 @@ class Executor:
             self.recorder.asked_if_touched(tile.block.info, tile.affine_offset, touched)
         return touched
 
-    def defer(self, function: Callable[..., Any], *operands: Any) -> ComputeStep | None:
-        """Return a computation on the present values of ``operands`` (tiles or plain values); None in trace
-        mode."""
+    def defer(
+        self, op: Callable[..., Any], *operands: Any, params: tuple[Any, ...] = ()
+    ) -> ComputeStep | None:
+        """Return a computation on the present values of ``operands`` (tiles or plain values); None in trace mode."""
         inputs = [self.read(o) if isinstance(o, Tile) else o for o in operands]
-        return ComputeStep(function, inputs) if self.full else None
+        return ComputeStep(op, inputs, params) if self.full else None
 
     def values(self, tile: Tile) -> Array | None:
         """Return the values of a tile now, for the kernel's own Python; None in trace mode."""
@@ -182,14 +183,16 @@ class Executor:
         return tile
 
     def run(
-        self, opcode: str, engines: tuple[str, ...], operands: Sequence[Any], function: Callable[..., Any],
+        self, opcode: str, engines: tuple[str, ...], operands: Sequence[Any], op: Callable[..., Any],
         dtype: np.dtype[Any] | None = None, mask: Any = None, shape: Sequence[int] | None = None,
-        memory: MemorySpace = MemorySpace.SBUF, cost: Tile | None = None,
+        memory: MemorySpace = MemorySpace.SBUF, cost: Tile | None = None, params: tuple[Any, ...] = (),
+        part: Box | None = None, beside: Sequence[Tile] = (),
     ) -> Tile:  # fmt: skip
-        """Run an instruction: read ``operands`` (tiles or numbers), apply ``function``, return a fresh tile.
+        """Run an instruction: read ``operands`` (tiles or numbers), apply ``op``, return a fresh tile.
 
-        ``shape`` defaults to the operands' broadcast shape; ``cost`` names the operand that sets the cost (the
-        first by default). Tiles are computed in float32 and rounded to ``dtype``.
+        ``shape`` defaults to the operands' broadcast shape, ``part`` to all of it; ``cost`` names the operand that sets
+        the cost (the first by default), ``beside`` what it reads without computing with it. Tiles are computed in
+        float32 and rounded to ``dtype``.
         """
         tiles = [self.operand(o) if isinstance(o, (Tile, BlockArray)) else o for o in operands]
         real = [t for t in tiles if isinstance(t, Tile)]
@@ -201,25 +204,67 @@ class Executor:
             if tile.block.info.memory is MemorySpace.HBM:
                 self.rules.check_operand(tile, opcode)
         result_shape = tuple(shape) if shape is not None else self.broadcast_shape(real)
-        box, where = self.resolve_mask(mask, result_shape) if mask is not None else (None, None)
+        box, where = self.resolve_mask(mask, result_shape) if mask is not None else (part, None)
         instruction = self.stream.emit(opcode, engines, first)
-        read_box = box if shape is None else None
-        inputs: list[Any] = []
-        for tile in tiles:
-            if isinstance(tile, Tile):
-                if tile.out_of_range:
-                    self.check_range(tile, read_box)
-                instruction.reads.append(tile.region())
-                instruction.psum_inputs += tile.block.info.memory is MemorySpace.PSUM
-                inputs.append(self.read(tile, read_box))
-                tile.fresh = False
-            else:
-                inputs.append(self.number(tile))
-        kind = dtype or first.dtype
+        inputs = self._inputs(instruction, tiles, box if shape is None else None, beside)
         step = None
         if self.full and (box is None or all(low < high for low, high in box)):
-            step = ComputeStep(function, inputs)
-        return self.finish(instruction, result_shape, kind, memory, step, box, where)
+            step = ComputeStep(op, inputs, params)
+        return self.finish(instruction, result_shape, dtype or first.dtype, memory, step, box, where)
+
+    def run_into(
+        self, target: Tile, opcode: str, engines: tuple[str, ...], operands: Sequence[Any], op: Callable[..., Any],
+        cost: Tile, adds: bool = False, params: tuple[Any, ...] = (), beside: Sequence[Tile] = (),
+    ) -> Tile:  # fmt: skip
+        """Run an instruction whose result, of as many elements, lies in ``target``, or is added to it; return it."""
+        if target.block.info.constant:
+            self.diagnostics.fault(
+                "unsupported", "A kernel's input cannot be written; use a tensor of your own."
+            )
+        instruction = self.stream.emit(opcode, engines, cost)
+        inputs = self._inputs(instruction, operands, None, beside)
+        for tile in (target, *operands):
+            index = getattr(tile, "index", None)
+            if index is not None:
+                instruction.reads.append(index.region())
+        if adds:
+            instruction.accumulate = True
+            self.read(target)
+        instruction.writes.append(target.region())
+        step = ComputeStep(op, inputs, params) if self.full else None
+        if step is not None:
+            step.adds = adds
+        result = target.strided(target.offset, target.dims)
+        if step is not None and any(step == 0 and num > 1 for num, step in target.dims):
+            # several results lie in one place: the instruction itself has them all
+            result = self.fresh_tile(target.shape, target.dtype, MemorySpace.SBUF)
+            result.fresh = False
+            self.write(result, step)
+            step = self.defer(np.copy, result)
+        self.write(target, step)
+        result.producer = instruction
+        return result
+
+    def _inputs(
+        self, instruction: TracedInstruction, operands: Sequence[Any], box: Box | None, beside: Sequence[Tile]
+    ) -> list[Any]:
+        """Let an instruction read its operands, inside ``box``, and ``beside``; return what its step computes with."""
+        inputs: list[Any] = []
+        for operand in operands:
+            if not isinstance(operand, Tile):
+                inputs.append(self.number(operand))
+                continue
+            if operand.out_of_range:
+                self.check_range(operand, box)
+            instruction.reads.append(operand.region())
+            instruction.psum_inputs += operand.block.info.memory is MemorySpace.PSUM
+            inputs.append(self.read(operand, box))
+            operand.fresh = False
+        for tile in beside:
+            self.check_range(tile, box)
+            instruction.reads.append(tile.region())
+            self.check_written(tile)
+        return inputs
 
     def finish(
         self, instruction: TracedInstruction, shape: tuple[int, ...], dtype: np.dtype[Any], memory: MemorySpace,
@@ -299,33 +344,9 @@ class Executor:
 
     # Instructions with a form of their own
 
-    def product(
-        self, target: Tile, left: Tile, right: Tile, function: Callable[..., Array], adds: bool,
-        more: Sequence[Tile] = (),
-    ) -> TracedInstruction:  # fmt: skip
-        """Return one product of TensorE into PSUM, or ``left`` transposed: ``function`` of them and of ``more``, or
-        added to what is there."""
-        instruction = self.stream.emit("nc_matmul", (TENSOR,), right)
-        instruction.accumulate = adds
-        for tile in (left, right, *more):
-            self.check_range(tile, None)
-            instruction.reads.append(tile.region())
-        instruction.writes.append(target.region())
-        step = self.defer(function, left, right, *more)
-        if step is not None and function is transpose_values:
-            step.inputs = step.inputs[:1]  # the right one is the identity
-        if adds:
-            self.read(target)
-        if step is not None:
-            step.adds = adds
-        self.write(target, step)
-        return instruction
-
     def fill(self, target: Tile, value: Any, engines: tuple[str, ...]) -> None:
         """Write one number everywhere."""
-        instruction = self.stream.emit("memset", engines, target)
-        instruction.writes.append(target.region())
-        self.write(target, self.defer(np.asarray, self.number(value)))
+        self.run_into(target, "memset", engines, [value], np.asarray, target)
 
     def broadcast(self, tile: Tile, shape: Sequence[int]) -> Tile:
         """Repeat a tile. Along the free dimensions a view does; along partitions TensorE multiplies by ones."""
@@ -360,7 +381,7 @@ class Executor:
             copy.reads.append((place, whole))
             if result is None:
                 result = self.fresh_tile(wanted, source.dtype, MemorySpace.SBUF)
-                self.write(result, self.defer(lambda x: np.broadcast_to(x, wanted), source))
+                self.write(result, self.defer(broadcast_values, source, params=(wanted,)))
             copy.writes.append(result.region())
         assert result is not None
         result.fresh = False

@@ -18,6 +18,7 @@ from accelopt_profiling.nki.data.dtypes import is_float
 from accelopt_profiling.nki.data.instruction import VECTOR, BlockInfo, Trace
 from accelopt_profiling.nki.data.layout import contiguous
 from accelopt_profiling.nki.data.memory_space import MemorySpace
+from accelopt_profiling.nki.data.view import View
 from accelopt_profiling.nki.emulator.diagnostics import Diagnostics
 from accelopt_profiling.nki.emulator.hardware_rules import HardwareRules
 from accelopt_profiling.nki.emulator.instruction_stream import InstructionStream
@@ -156,12 +157,10 @@ class DeviceMemory:
 
     def poison(self, block: Block) -> None:
         """Let the unwritten part of a block hold NaN (4 for integers) from here on, as in the SDK's simulator."""
-        missing, value = block.coverage.missing(), np.nan if is_float(block.dtype) else 4
-
-        def spoil() -> None:
-            block.writable()[missing] = value
-
-        self._deferred.steps.append(ComputeStep(spoil, ()))
+        missing = np.flatnonzero(block.coverage.missing())
+        step = ComputeStep(np.asarray, (np.nan if is_float(block.dtype) else 4,))
+        step.target = View(block, 0, (), missing)
+        self._deferred.steps.append(step)
 
     def reshape(self, tile: Tile, shape: Sequence[int]) -> Tile:
         """Return the same elements in another shape, without moving them; one size may be -1.
@@ -218,13 +217,13 @@ class DeviceMemory:
         if rows < first:
             copy.coverage.write(top(view).box())
         if self._full:
-            source = tile.dtype
             target = top(view)
-
-            def bits(x: Array) -> Array:  # narrow floats come as float32
-                return np.ascontiguousarray(x.astype(source, copy=False)).view(dtype).reshape(target.shape)
-
-            step = ComputeStep(bits, (top(tile).as_view(),))
+            step = ComputeStep(_bits, (top(tile).as_view(),), (tile.dtype, dtype, target.shape))
             step.target = target.as_view()
             self._deferred.steps.append(step)
         return view
+
+
+def _bits(source: np.dtype[Any], dtype: np.dtype[Any], shape: tuple[int, ...], x: Array) -> Array:
+    """Return the bits of values of ``source``, of which narrow floats come as float32, as another type."""
+    return np.ascontiguousarray(x.astype(source, copy=False)).view(dtype).reshape(shape)

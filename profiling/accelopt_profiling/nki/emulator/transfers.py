@@ -42,7 +42,7 @@ class Transfers:
             if view is not None:
                 if tile.positions is not None and box is not None:
                     inner = tuple(slice(low, high) for low, high in box)
-                    step = ComputeStep(lambda x: x[inner], (view,))
+                    step = ComputeStep(part_of, (view,), (inner,))
                 else:
                     step = ComputeStep(copy_values, (view,))
         return self._executor.finish(
@@ -78,11 +78,12 @@ class Transfers:
         self,
         target: Tile,
         sources: Sequence[Tile],
-        function: Callable[..., Array],
+        op: Callable[..., Any],
         skip: bool,
+        params: tuple[Any, ...] = (),
         transposes: bool = False,
     ) -> None:
-        """Issue one DMA that writes ``function`` of the sources' values to ``target``, element by element in order.
+        """Issue one DMA that writes ``op`` of the sources' values to ``target``, element by element in order.
 
         ``skip`` leaves out positions beyond a tensor's end; what ``transposes`` moves single elements, but for types of
         two bytes from trn2 on, for which the DMA engines have a mode of their own (trainium2_arch, DMA transpose).
@@ -109,27 +110,14 @@ class Transfers:
             instruction.reads.append(source.region())
             inputs.append(self._executor.read(self._inside(source, skip)))
         instruction.writes.append(target.region())
-        if function is copy_values:
-            self._check_elements(sources[0], target)
+        if op is copy_values and sources[0].size != target.size:  # it repeats its source
+            self._executor.check_fits(sources[0], target.shape)
         if not self._executor.full:
             self._executor.write(target, None)
-            return
-        shape = target.shape
-
-        def compute(*arrays: Array) -> Array:
-            return np.asarray(function(*arrays)).reshape(shape)
-
-        if function is copy_values and not skip:
-            self._executor.write(self._inside(target, False), ComputeStep(copy_values, inputs))
         elif skip:
-            self._write_valid(target, sources, compute, inputs)
+            self._write_valid(target, sources, ComputeStep(op, inputs, params))
         else:
-            self._executor.write(self._inside(target, False), ComputeStep(compute, inputs))
-
-    def _check_elements(self, source: Tile, target: Tile) -> None:
-        """A copy moves as many elements as there is place for, or repeats its source."""
-        if source.size != target.size:
-            self._executor.check_fits(source, target.shape)
+            self._executor.write(self._inside(target, False), ComputeStep(op, inputs, params))
 
     def _beyond(self, tile: Tile) -> npt.NDArray[np.bool_] | None:
         """Return a mask of the positions of an indirect view outside the tensor; None where there are
@@ -153,23 +141,19 @@ class Transfers:
         view.positions = np.where(outside, 0, tile.positions)
         return view
 
-    def _write_valid(
-        self, target: Tile, sources: Sequence[Tile], compute: Callable[..., Array], inputs: list[Any]
-    ) -> None:
+    def _write_valid(self, target: Tile, sources: Sequence[Tile], step: ComputeStep) -> None:
         """Write what neither side's indices put outside."""
         skipped = np.zeros(target.shape, dtype=bool)
         for tile in (target, *sources):
             outside = self._beyond(tile)
             if outside is not None:
                 skipped |= outside.reshape(target.shape)
-        if not skipped.any():
-            self._executor.write(target, ComputeStep(compute, inputs))
-        elif target.positions is None:
-            self._executor.write(target, ComputeStep(compute, inputs), where=~skipped)
-        else:
-            view = target.strided(target.offset, target.dims)
-            view.positions = target.positions[~skipped]
-            self._executor.write(view, ComputeStep(lambda *arrays: compute(*arrays)[~skipped], inputs))
+        if target.positions is None or not skipped.any():
+            self._executor.write(target, step, where=~skipped if skipped.any() else None)
+            return
+        view = target.strided(target.offset, target.dims)
+        view.positions = target.positions[~skipped]
+        self._executor.write(view, ComputeStep(_kept, [~skipped, *step.inputs], (step.op, step.params)))
 
     def _dma(self, opcode: str, dram: Tile, box: Box | None) -> TracedInstruction:
         moved = dram.within(narrow(box, dram.shape)) if box is not None and dram.positions is None else dram
@@ -181,6 +165,15 @@ class Transfers:
             if moved.affine_offset is not None:
                 instruction.slopes = moved.affine_offset.slopes
         return instruction
+
+
+def part_of(part: tuple[slice, ...], x: Array) -> Array:
+    return x[part]
+
+
+def _kept(op: Callable[..., Any], params: tuple[Any, ...], kept: Array, *values: Array) -> Array:
+    """Return the elements that are not skipped of what a transfer writes."""
+    return np.asarray(op(*params, *values)).reshape(kept.shape)[kept]
 
 
 def descriptors(dram: Tile) -> int:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import difflib
+import inspect
 from collections.abc import Callable
 from functools import cache, partial
 from importlib import import_module
 from typing import Any, NoReturn
 
 from accelopt_profiling.nki.emulator.machine import limits, running_machine
-from accelopt_profiling.nki.frontend.allocation import returning
-from accelopt_profiling.nki.frontend.enums import CHOICES, NkiEngine
 from accelopt_profiling.nki.frontend.handle import handing
 from accelopt_profiling.nki.frontend.operators import NlOperation, NlToken
+from accelopt_profiling.nki.instructions.allocation import returning
+from accelopt_profiling.nki.instructions.enums import CHOICES, NkiEngine
 from accelopt_profiling.nki.operations.table import Choice, NkiDialect, Operation, operations
 
 _PACKAGE = __package__.rpartition(".")[0]
@@ -96,15 +97,19 @@ def computing(operation: Operation, dialect: NkiDialect) -> Callable[..., Any]:
 
 
 def _in_form(operation: Operation, dialect: NkiDialect) -> Callable[..., Any]:
-    """Return the function in the dialect's form: an instruction of both dialects is written in today's."""
-    function, today = computing(operation, dialect), operation.signatures.get("current")
-    if dialect == "current" or today is None or not operation.in_one_form or "dst" not in today.names:
+    """Return the function in the dialect's form: an instruction that takes a ``dst`` is written in today's."""
+    function = computing(operation, dialect)
+    if dialect == "current" or not operation.computes[dialect].startswith("instructions."):
         return function
-    own = operation.signatures["beta1"].names - {"mask", "dtype"}  # of the destination
+    parameters = inspect.signature(function).parameters
+    if "dst" not in parameters:
+        return function
+    own = {p.name for p in operation.signatures["beta1"].parameters if not p.ignored} - {"dtype"}
+    today = operation.signatures["current"].parameters if operation.in_one_form else ()
     defaults = {
         p.name: default_value(p.default)
-        for p in today.parameters
-        if not p.ignored and not p.required and p.name not in own
+        for p in today
+        if p.name in parameters and not p.required and p.name not in own
     }
     return returning(function, operation, defaults)
 

@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from accelopt_profiling.nki.data.dtypes import NAMES, MissingTypeError, as_dtype, dtype_named
+from accelopt_profiling.nki.data.dtypes import NAMES, MissingTypeError, dtype_named
 from accelopt_profiling.nki.data.instruction import VECTOR
 from accelopt_profiling.nki.data.memory_space import HBM, PRIVATE_HBM, PSUM, SBUF, SHARED_HBM
 from accelopt_profiling.nki.emulator.machine import current, limits
 from accelopt_profiling.nki.emulator.tile import Tile
+from accelopt_profiling.nki.instructions.operands import data_type
 
 
 class TileSize:
@@ -48,18 +49,6 @@ class Fp32:
 
     min = float(np.finfo(np.float32).min)
     max = float(np.finfo(np.float32).max)
-
-
-def data_type(value: Any) -> np.dtype[Any]:
-    """Return the dtype that a kernel names.
-
-    Raises:
-        KernelFaultError: there is no such type, or the package that holds it is missing.
-    """
-    try:
-        return as_dtype(value)
-    except (MissingTypeError, TypeError) as error:
-        return current().fault("unsupported", str(error))
 
 
 def load_transposed(src: Any, dtype: np.dtype[Any] | None, mask: Any = None) -> Tile:

@@ -117,7 +117,7 @@ class IterationRemap:
             else item
             for item in recorded.inputs
         ]
-        step = ComputeStep(recorded.function, inputs)
+        step = ComputeStep(recorded.op, inputs, recorded.params)
         if recorded.target is not None:
             step.target = self._view(recorded.target)
         step.where, step.adds, step.keep = recorded.where, recorded.adds, recorded.keep

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from types import FunctionType
 from typing import Any
 
 from accelopt_profiling.nki.compute.step import ComputeStep
@@ -11,7 +10,7 @@ from accelopt_profiling.nki.data.affine_offset import AffineOffset
 from accelopt_profiling.nki.data.coverage import Box, whole
 from accelopt_profiling.nki.data.instruction import BlockInfo, Region, TracedInstruction
 from accelopt_profiling.nki.data.layout import bounding_box
-from accelopt_profiling.nki.data.loop_counter import LoopCounter, RecordedLoop, Slopes
+from accelopt_profiling.nki.data.loop_counter import RecordedLoop, Slopes
 from accelopt_profiling.nki.data.view import LoopRegion, View
 
 _NUMBERS = (int, float, str, bool, type(None))
@@ -96,7 +95,8 @@ class ReplayCheck:
         return (
             self._item(a.target, b.target)
             and a.adds == b.adds
-            and _same_function(a.function, b.function)
+            and a.op is b.op
+            and a.params == b.params
             and len(a.inputs) == len(b.inputs)
             and all(map(self._item, a.inputs, b.inputs))
         )
@@ -104,23 +104,3 @@ class ReplayCheck:
 
 def _position(offset: AffineOffset | None) -> tuple[int, ...] | None:
     return None if offset is None or offset.lookup is None else offset.lookup.position
-
-
-def _same_function(a: Any, b: Any) -> bool:
-    """Return whether two functions are the same text with the same numbers: another iteration's may hold others."""
-    if not isinstance(a, FunctionType) or not isinstance(b, FunctionType):
-        return a is b or type(a) is type(b)
-    cells = zip(a.__closure__ or (), b.__closure__ or (), strict=False)
-    return a.__code__ is b.__code__ and all(
-        _same_value(one.cell_contents, other.cell_contents) for one, other in cells
-    )
-
-
-def _same_value(a: Any, b: Any) -> bool:
-    if isinstance(a, LoopCounter):
-        return False
-    if isinstance(a, FunctionType):
-        return _same_function(a, b)
-    if isinstance(a, (tuple, list)):
-        return type(a) is type(b) and len(a) == len(b) and all(map(_same_value, a, b))
-    return not isinstance(a, _NUMBERS) or a == b or a != a

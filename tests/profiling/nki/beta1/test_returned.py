@@ -55,6 +55,48 @@ def test_an_instruction_means_what_numpy_says(expression: str) -> None:
     assert run(body, A, IDS, COLUMN, mode="trace").result.shape == outcome.result.shape
 
 
+#: An expression on the tile a (64 x 32) with a mask that leaves its first rows, and what it means of these.
+MASKED = {
+    "nisa.max8(src=a, mask=rows)": lambda a: -np.sort(-a, axis=1)[:, :8],
+    "nisa.tensor_reduce(np.add, a, axis=1, mask=rows)": lambda a: a.sum(1, keepdims=True),
+    "nl.max(a, axis=1, mask=rows)": lambda a: a.max(1, keepdims=True),
+    "nisa.nc_match_replace8(data=a, vals=a[:, 0:8], imm=0.0, mask=rows)":
+        lambda a: np.concatenate([0 * a[:, :8], a[:, 8:]], axis=1),
+    "nisa.bn_aggr(nisa.bn_stats(a), mask=rows2)": lambda a: np.stack([a.mean(1), a.var(1)], axis=1),
+    "nisa.bn_stats(a, mask=rows)[:, 1:2]": lambda a: a[:, ::2].mean(1, keepdims=True),
+    "nisa.affine_select(j < 5, a, 7.0, mask=rows)": lambda a: np.where(np.arange(32) < 5, a, 7),
+    "nisa.activation(nl.copy, a, mask=rows)": lambda a: a,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("expression", MASKED)
+def test_a_mask_leaves_the_rows_of_an_instruction_that_it_names(expression: str) -> None:
+    body = f"""
+    i, j = nl.mgrid[0:64, 0:32]
+    rows, rows2 = i < 40, nl.arange(64)[:, None] < 40
+    a = nl.load(a)
+    result = {expression}
+    out = nl.ndarray((40, result.shape[1]), dtype=np.float32, buffer=nl.shared_hbm)
+    nl.store(out, result[0:40, :])
+    return out
+    """
+    outcome = run(body, A)
+    assert (outcome.fault, outcome.findings) == (None, [])
+    np.testing.assert_allclose(outcome.result, MASKED[expression](A[:40]), rtol=1e-5)
+
+
+@pytest.mark.parametrize("engine", ["tensor", "vector"])
+def test_a_transpose_takes_the_rows_and_columns_that_a_mask_leaves(engine: str) -> None:
+    body = f"""
+    i, j = nl.mgrid[0:64, 0:32]
+    turned = nisa.nc_transpose(nl.load(a), mask=(i < 40) & (j < 20), engine=nisa.{engine}_engine)
+    out = nl.ndarray((20, 40), dtype=np.float32, buffer=nl.shared_hbm)
+    nl.store(out, nl.copy(turned[0:20, 0:40]))
+    return out
+    """
+    np.testing.assert_array_equal(run(body, A).result, A[:40, :20].T)
+
+
 @pytest.mark.parametrize(
     ("command", "expected"),
     [

@@ -83,7 +83,7 @@ def test_what_is_left_to_do(body: str, expected: np.ndarray, remaining: dict[str
         patch.setattr(deferred, "elide_copies", lambda steps: done.extend(elide_copies(steps)) or done)
         outcome = run(HEAD + body + "\nreturn out", A)
     np.testing.assert_allclose(outcome.result, expected, rtol=1e-5, atol=1e-5)
-    names = Counter(getattr(step.function, "__name__", "") for step in done)
+    names = Counter(getattr(step.op, "__name__", "") for step in done)
     assert {name: names[name] for name in remaining} == remaining
     assert sum(remaining.values()) == len(done), names
 

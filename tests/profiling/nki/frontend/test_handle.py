@@ -102,7 +102,7 @@ def test_no_code_of_a_kernel_becomes_a_step() -> None:
     body = f"""
 machine = nl.load.__globals__["current"]() if "current" in nl.load.__globals__ else None
 from accelopt_profiling.nki.emulator.machine import current
-{COPIES["beta1"].replace("return out", "current().deferred.steps[-1].function = lambda x: x * 0")}
+{COPIES["beta1"].replace("return out", "current().deferred.steps[-1].op = lambda x: x * 0")}
 return out
 """
     with pytest.raises(Exception, match="code of its own into the emulator"):

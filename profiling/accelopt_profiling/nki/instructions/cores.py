@@ -7,11 +7,11 @@ from math import prod
 from typing import Any
 
 from accelopt_profiling.nki.compute.operations import copy_values
-from accelopt_profiling.nki.current.operands import on_chip
 from accelopt_profiling.nki.data.instruction import BARRIER, GPSIMD, TracedInstruction
 from accelopt_profiling.nki.data.memory_space import MemorySpace
 from accelopt_profiling.nki.emulator.machine import Machine, current
-from accelopt_profiling.nki.frontend.enums import DmaEngine
+from accelopt_profiling.nki.instructions.enums import DmaEngine
+from accelopt_profiling.nki.instructions.operands import on_chip
 
 
 def core_barrier() -> Any:

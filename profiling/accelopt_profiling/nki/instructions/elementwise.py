@@ -6,27 +6,32 @@ from typing import Any
 
 import numpy as np
 
-from accelopt_profiling.nki.compute.operations import BINARY, operation_name
-from accelopt_profiling.nki.current.operands import (
-    activation_function,
-    engines,
-    into,
+from accelopt_profiling.nki.compute.operations import (
+    ACTIVATIONS,
+    arithmetic,
     matched,
-    on_chip,
-    operator,
+    operation_name,
+    paired,
     real,
-    same_size,
-    scalar_like,
-)  # fmt: skip
+)
 from accelopt_profiling.nki.data.block import Array
 from accelopt_profiling.nki.data.dtypes import is_float
 from accelopt_profiling.nki.data.instruction import GPSIMD, SCALAR, VECTOR
 from accelopt_profiling.nki.emulator.machine import Machine, current
 from accelopt_profiling.nki.emulator.tile import Tile
-from accelopt_profiling.nki.frontend.accumulators import accumulate
-from accelopt_profiling.nki.frontend.allocation import Allocation
-from accelopt_profiling.nki.frontend.enums import NkiEngine, ReduceCmd
-from accelopt_profiling.nki.frontend.operators import MOVABLE
+from accelopt_profiling.nki.instructions.accumulators import accumulate
+from accelopt_profiling.nki.instructions.allocation import Allocation
+from accelopt_profiling.nki.instructions.enums import NkiEngine, ReduceCmd
+from accelopt_profiling.nki.instructions.operands import (
+    MOVABLE,
+    activation_name,
+    engines,
+    into,
+    on_chip,
+    operator,
+    same_size,
+    scalar_like,
+)
 
 
 def activation(
@@ -36,7 +41,7 @@ def activation(
     machine = current()
     tile = on_chip(machine, data, "data")
     same_size(machine, on_chip(machine, dst, "dst"), tile, "data")
-    function = activation_function(machine, op)
+    name = activation_name(machine, op)
     factor = scalar_like(machine, scale, tile, "scale")
     shift = 0.0 if bias is None else scalar_like(machine, bias, tile, "bias")
     if (
@@ -48,24 +53,27 @@ def activation(
         machine.fault(
             "unsupported", "A bias that is a number needs trn2; on trn1 it is a tensor of shape (N, 1)."
         )
-    plain = not isinstance(factor, Tile) and factor == 1.0
-    unshifted = not isinstance(shift, Tile) and shift == 0.0
-
-    def compute(x: Array, a: Any, b: Any) -> Any:
-        x = real(x)
-        if not plain:
-            x = x * matched(a, x)
-        if not unshifted:
-            x = x + matched(b, x)
-        return function(x)
-
+    scaled = isinstance(factor, Tile) or factor != 1.0
+    shifted = isinstance(shift, Tile) or shift != 0.0
     if reduce_op is not None and operation_name(reduce_op) != "add":
         machine.fault(
             "unsupported", "activation's registers add up only; reduce its result with tensor_reduce."
         )
-    result = into(machine, dst, "activation", (SCALAR,), [tile, factor, shift], compute, cost=tile)
+    operands = [tile, factor, shift]
+    result = into(
+        machine, dst, "activation", (SCALAR,), operands, _activated, name, scaled, shifted, cost=tile
+    )
     accumulate(machine, SCALAR, result, reduce_op, reduce_cmd, reduce_res)
     return result
+
+
+def _activated(name: str, scaled: bool, shifted: bool, x: Array, scale: Any, bias: Any) -> Array:
+    x = real(x)
+    if scaled:
+        x = x * matched(scale, x)
+    if shifted:
+        x = x + matched(bias, x)
+    return ACTIVATIONS[name](x)
 
 
 def activation_reduce(
@@ -93,9 +101,7 @@ def activate2(
         machine.fault("unsupported", f"activate2 has no ({names[0]}, {names[1]}) before its function.")
     tile = on_chip(machine, data, "data")
     same_size(machine, on_chip(machine, dst, "dst"), tile, "data")
-    first, second = operator(machine, op0), operator(machine, op1)
-    parametric = operation_name(op) == "prelu"
-    function = None if parametric else activation_function(machine, op)
+    name = operation_name(op) if operation_name(op) == "prelu" else activation_name(machine, op)
     operands = [
         tile,
         *(
@@ -104,18 +110,33 @@ def activate2(
         ),
     ]
 
-    def compute(x: Array, a: Any, b: Any, slope: Any) -> Any:
-        x = real(x)
-        a, b = matched(a, x), matched(b, x)
-        if names[0] != "bypass":
-            x = first(a, x) if reverse0 else first(x, a)
-        if names[1] != "bypass":
-            x = second(b, x) if reverse1 else second(x, b)
-        return np.where(x > 0, x, x * matched(slope, x)) if function is None else function(x)
-
-    result = into(machine, dst, "activation", (SCALAR,), operands, compute, cost=tile)
+    result = into(
+        machine,
+        dst,
+        "activation",
+        (SCALAR,),
+        operands,
+        _activated_twice,
+        name,
+        *names,
+        reverse0,
+        reverse1,
+        cost=tile,
+    )
     accumulate(machine, SCALAR, result, reduce_op, reduce_cmd, reduce_res)
     return result
+
+
+def _activated_twice(
+    name: str, op0: str, op1: str, reverse0: bool, reverse1: bool, x: Array, a: Any, b: Any, slope: Any,
+) -> Array:  # fmt: skip
+    x = real(x)
+    a, b = matched(a, x), matched(b, x)
+    if op0 != "bypass":
+        x = arithmetic(op0, x, a, reverse0)
+    if op1 != "bypass":
+        x = arithmetic(op1, x, b, reverse1)
+    return np.where(x > 0, x, x * matched(slope, x)) if name == "prelu" else ACTIVATIONS[name](x)
 
 
 def exponential(
@@ -126,12 +147,14 @@ def exponential(
     tile = on_chip(machine, src, "src")
     same_size(machine, on_chip(machine, dst, "dst"), tile, "src")
     peak = scalar_like(machine, max_value, tile, "max_value")
-    result = into(
-        machine, dst, "exponential", (VECTOR,), [tile, peak], lambda x, m: np.exp(real(x) - matched(m, real(x))),
-        cost=tile,
-    )  # fmt: skip
+    result = into(machine, dst, "exponential", (VECTOR,), [tile, peak], _exponential, cost=tile)
     accumulate(machine, VECTOR, result, "add", reduce_cmd, reduce_res, reduce_init, takes_initial=True)
     return result
+
+
+def _exponential(x: Array, peak: Any) -> Array:
+    x = real(x)
+    return np.asarray(np.exp(x - matched(peak, x)))
 
 
 #: What GpSimdE computes of integers of 32 bits without going through float32 (page of ``nki.isa.tensor_tensor``).
@@ -149,15 +172,9 @@ def tensor_tensor(dst: Any, data1: Any, data2: Any, op: Any, engine: Any) -> Any
     machine.rules.check_not_both_psum(a, b, "tensor_tensor")
     usual = (GPSIMD,) if operation_name(op) == "power" else (VECTOR,)
     where = engines(machine, engine, usual, (GPSIMD,))
-    exact = where == (GPSIMD,) and operation_name(op) in _EXACT and {a.dtype, b.dtype} <= _INTEGERS
-    function = BINARY[operation_name(op)] if exact else operator(machine, op)
-    result = into(
-        machine, dst, "tensor_tensor", where, [a, b], lambda x, y: function(x, matched(y, x)), cost=a
-    )
-    computed = result.step is not None or not isinstance(dst, Allocation)  # a mask may leave nothing
-    if machine.deferred.order is not None and computed:
-        machine.deferred.steps[-1].operation = BINARY.get(operation_name(op))
-    return result
+    name = operator(machine, op)
+    exact = where == (GPSIMD,) and name in _EXACT and {a.dtype, b.dtype} <= _INTEGERS
+    return into(machine, dst, "tensor_tensor", where, [a, b], paired, name, exact, cost=a)
 
 
 def tensor_scalar(
@@ -165,41 +182,34 @@ def tensor_scalar(
 ) -> Any:  # fmt: skip
     """``(data op0 operand0) op1 operand1``; operands are numbers or one value per partition."""
     machine = current()
-    tile, where, operands, compute = _scalar_operations(
-        machine, dst, data, op0, operand0, reverse0, op1, operand1, reverse1, engine
-    )
-    divides = "divide" in (operation_name(op0), operation_name(op1))
-    opcode = "divide_scalar" if divides else "tensor_scalar"
-    return into(machine, dst, opcode, where, operands, compute, cost=tile)
+    return _scalar_operations(machine, dst, data, op0, operand0, reverse0, op1, operand1, reverse1, engine)
 
 
 def _scalar_operations(
     machine: Machine, dst: Any, data: Any, op0: Any, operand0: Any, reverse0: bool, op1: Any, operand1: Any,
     reverse1: bool, engine: Any,
-) -> tuple[Tile, tuple[str, ...], list[Any], Any]:  # fmt: skip
+) -> Tile:  # fmt: skip
     tile = on_chip(machine, data, "data")
     same_size(machine, on_chip(machine, dst, "dst"), tile, "data")
-    first = operator(machine, op0)
+    first, second = operator(machine, op0), None
     operands = [tile, scalar_like(machine, operand0, tile, "operand0")]
-    second = None
     if op1 is not None:
         second = operator(machine, op1)
         operands.append(scalar_like(machine, operand1, tile, "operand1"))
-    divides = "divide" in (operation_name(op0), operation_name(op1))
-    usual = (
-        MOVABLE if isinstance(dst, Allocation) and not divides else (VECTOR,)
-    )  # today's names one, or means VectorE
+    divides = "divide" in (first, second)
+    # today's dialect names one engine, or means VectorE
+    usual = MOVABLE if isinstance(dst, Allocation) and not divides else (VECTOR,)
     where = engines(machine, engine, usual, (SCALAR, GPSIMD))
+    opcode = "divide_scalar" if divides else "tensor_scalar"
+    return into(machine, dst, opcode, where, operands, _in_turn, first, reverse0, second, reverse1, cost=tile)
 
-    def compute(x: Array, a: Any, b: Any = None) -> Any:
-        a = matched(a, x)
-        x = first(a, x) if reverse0 else first(x, a)
-        if second is not None:
-            b = matched(b, x)
-            x = second(b, x) if reverse1 else second(x, b)
-        return x
 
-    return tile, where, operands, compute
+def _in_turn(
+    first: str, reverse0: bool, second: str | None, reverse1: bool, x: Array, a: Any, b: Any = None
+) -> Any:
+    """Return ``(x first a) second b``."""
+    x = arithmetic(first, x, matched(a, x), reverse0)
+    return x if second is None else arithmetic(second, x, matched(b, x), reverse1)
 
 
 def tensor_scalar_reduce(
@@ -208,10 +218,9 @@ def tensor_scalar_reduce(
 ) -> Any:  # fmt: skip
     """``data op0 operand0``, whose result is also reduced along the free dimensions into ``reduce_res``."""
     machine = current()
-    tile, where, operands, compute = _scalar_operations(
+    result = _scalar_operations(
         machine, dst, data, op0, operand0, reverse0, None, None, False, NkiEngine.vector
     )
-    result = into(machine, dst, "tensor_scalar", where, operands, compute, cost=tile)
     accumulate(
         machine, VECTOR, result, reduce_op, reduce_cmd, reduce_res, reduce_init, takes_initial=True,
         negate=reduce_res_negate,
@@ -232,13 +241,10 @@ def scalar_tensor_tensor(
     first, second = operator(machine, op0), operator(machine, op1)
     number = scalar_like(machine, operand0, tile, "operand0")
 
-    def compute(x: Array, a: Any, b: Any) -> Any:
-        a = matched(a, x)
-        x = first(a, x) if reverse0 else first(x, a)
-        b = matched(b, x)
-        return second(b, x) if reverse1 else second(x, b)
-
-    return into(machine, dst, "scalar_tensor_tensor", (VECTOR,), [tile, number, other], compute, cost=tile)
+    return into(
+        machine, dst, "scalar_tensor_tensor", (VECTOR,), [tile, number, other], _in_turn, first, reverse0, second,
+        reverse1, cost=tile,
+    )  # fmt: skip
 
 
 def reciprocal(dst: Any, data: Any) -> Any:
@@ -246,7 +252,11 @@ def reciprocal(dst: Any, data: Any) -> Any:
     machine = current()
     tile = on_chip(machine, data, "data")
     same_size(machine, on_chip(machine, dst, "dst"), tile, "data")
-    return into(machine, dst, "reciprocal", (VECTOR,), [tile], lambda x: np.reciprocal(real(x)), cost=tile)
+    return into(machine, dst, "reciprocal", (VECTOR,), [tile], _reciprocal, cost=tile)
+
+
+def _reciprocal(x: Array) -> Any:
+    return np.reciprocal(real(x))
 
 
 def memset(dst: Any, value: Any, engine: Any) -> Any:
@@ -255,7 +265,7 @@ def memset(dst: Any, value: Any, engine: Any) -> Any:
     target = on_chip(machine, dst, "dst")
     if isinstance(value, Tile):
         machine.fault("unsupported", "memset fills with a number; copy a tensor with nisa.tensor_copy.")
-    if not is_float(target.dtype) and float(value) != int(value):
+    number = machine.executor.number(value)
+    if not is_float(target.dtype) and float(number) != int(number):
         machine.fault("unsupported", f"memset cannot fill a tensor of {target.dtype} with {value}.")
-    where = engines(machine, engine, (VECTOR,), (GPSIMD,))
-    machine.executor.fill(target, value, where)
+    return into(machine, dst, "memset", engines(machine, engine, (VECTOR,), (GPSIMD,)), [number], np.asarray)

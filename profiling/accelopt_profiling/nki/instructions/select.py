@@ -7,21 +7,21 @@ from typing import Any
 
 import numpy as np
 
-from accelopt_profiling.nki.current.operands import (
-    into,
-    matched,
-    on_chip,
-    operator,
-    per_partition,
-    real,
-    same_size,
-    scalar_like,
-)
+from accelopt_profiling.nki.compute.operations import arithmetic, flat, matched, real
 from accelopt_profiling.nki.data.block import Array
 from accelopt_profiling.nki.data.instruction import GPSIMD, VECTOR
 from accelopt_profiling.nki.emulator.machine import Machine, current
 from accelopt_profiling.nki.emulator.tile import Tile
-from accelopt_profiling.nki.frontend.accumulators import accumulate
+from accelopt_profiling.nki.instructions.accumulators import accumulate
+from accelopt_profiling.nki.instructions.allocation import Allocation, allocated, cut
+from accelopt_profiling.nki.instructions.operands import (
+    into,
+    on_chip,
+    operator,
+    per_partition,
+    same_size,
+    scalar_like,
+)
 
 
 def select_reduce(
@@ -35,14 +35,15 @@ def select_reduce(
     same_size(machine, tile, chosen, "predicate")
     machine.rules.check_not_both_psum(tile, chosen, "select_reduce")
     other = scalar_like(machine, on_false, tile, "on_false")
-
-    def compute(x: Array, p: Array, y: Any) -> Any:
-        x = real(x)
-        return np.where((matched(p, x) != 0) != reverse_pred, x, matched(y, x))
-
-    result = into(machine, dst, "select", (VECTOR,), [tile, chosen, other], compute, cost=tile)
+    operands = [tile, chosen, other]
+    result = into(machine, dst, "select", (VECTOR,), operands, _selected, reverse_pred, cost=tile)
     accumulate(machine, VECTOR, result, reduce_op, reduce_cmd, reduce_res)
     return result
+
+
+def _selected(reverse: bool, x: Array, predicate: Array, other: Any) -> Array:
+    x = real(x)
+    return np.where((matched(predicate, x) != 0) != reverse, x, matched(other, x))
 
 
 def range_select(
@@ -59,21 +60,21 @@ def range_select(
     tile = on_chip(machine, on_true_tile, "on_true_tile")
     same_size(machine, on_chip(machine, dst, "dst"), tile, "on_true_tile")
     low, high = scalar_like(machine, bound0, tile, "bound0"), scalar_like(machine, bound1, tile, "bound1")
-    first, second = operator(machine, comp_op0), operator(machine, comp_op1)
-
-    def compute(x: Array, a: Any, b: Any) -> Any:
-        flat = real(x).reshape(x.shape[0], -1)
-        at = np.broadcast_to(np.float32(range_start) + np.arange(flat.shape[1], dtype=np.float32), flat.shape)
-        inside = (first(at, matched(a, flat)) != 0) & (second(at, matched(b, flat)) != 0)
-        return np.where(inside, flat, np.finfo(np.float32).min)
-
-    result = into(machine, dst, "range_select", (VECTOR,), [tile, low, high], compute, cost=tile)
+    params = operator(machine, comp_op0), operator(machine, comp_op1), range_start
+    result = into(machine, dst, "range_select", (VECTOR,), [tile, low, high], _in_range, *params, cost=tile)
     accumulate(machine, VECTOR, result, reduce_op, reduce_cmd, reduce_res)
     return result
 
 
-def _eight(machine: Machine, tile: Tile, what: str) -> None:
-    if prod(tile.shape[1:]) != 8:
+def _in_range(first: str, second: str, start: float, x: Array, low: Any, high: Any) -> Array:
+    values = flat(x)
+    at = np.broadcast_to(np.float32(start) + np.arange(values.shape[1], dtype=np.float32), values.shape)
+    above, below = arithmetic(first, at, matched(low, values)), arithmetic(second, at, matched(high, values))
+    return np.where((above != 0) & (below != 0), values, np.finfo(np.float32).min)
+
+
+def _eight(machine: Machine, tile: Tile | Allocation, what: str) -> None:
+    if not isinstance(tile, Allocation) and prod(tile.shape[1:]) != 8:
         machine.fault(
             "out-of-bounds", f"{what} holds eight elements per partition; its shape is {tile.shape}."
         )
@@ -89,17 +90,23 @@ def _searched(machine: Machine, value: Any, what: str) -> Tile:
     return tile
 
 
+def _eight_columns(machine: Machine, dst: Any, tile: Tile, *others: Tile) -> list[Tile]:
+    """Return the operands of an instruction that writes eight columns, inside of an allocated destination's mask."""
+    box, tiles = cut(machine, dst, tile, *others)
+    allocated(dst, (tile.shape[0], 8), None if box is None else (box[0], (0, 8)))
+    return tiles
+
+
 def max8(dst: Any, src: Any) -> Any:
     """Find the eight largest values of each partition, largest first."""
     machine = current()
-    tile = _searched(machine, src, "src")
     _eight(machine, on_chip(machine, dst, "dst"), "dst")
+    (tile,) = _eight_columns(machine, dst, _searched(machine, src, "src"))
+    return into(machine, dst, "max8", (VECTOR,), [tile], _largest, cost=tile)
 
-    def compute(x: Array) -> Any:
-        flat = real(x).reshape(x.shape[0], -1)
-        return -np.sort(-flat, axis=1)[:, :8]
 
-    return into(machine, dst, "max8", (VECTOR,), [tile], compute, cost=tile)
+def _largest(x: Array) -> Any:
+    return -np.sort(-flat(x), axis=1)[:, :8]
 
 
 #: The partitions that one core of GpSimdE is connected to.
@@ -117,17 +124,18 @@ def nonzero_with_count(dst: Any, src: Any, index_offset: Any, padding_val: int) 
             f"dst has one element a partition more than src: src is {tile.shape}, dst {target.shape}.",
         )
     read, written = (t[0 : t.shape[0] : _GPSIMD_PARTITIONS] for t in (tile, target))
+    operands = [read, index_offset]
+    return into(machine, written, "nonzero_with_count", (GPSIMD,), operands, _nonzero, padding_val, cost=read)
 
-    def compute(x: Array, start: Any) -> Any:
-        flat = real(x).reshape(x.shape[0], -1)
-        out = np.full((len(flat), length + 1), padding_val, np.float64)
-        for row, values in enumerate(flat):
-            found = np.flatnonzero(values)
-            out[row, : len(found)] = found + np.asarray(start).reshape(-1)[0]
-            out[row, -1] = len(found)
-        return out
 
-    return into(machine, written, "nonzero_with_count", (GPSIMD,), [read, index_offset], compute, cost=read)
+def _nonzero(padding: int, x: Array, start: Any) -> Array:
+    values = flat(x)
+    out = np.full((len(values), values.shape[1] + 1), padding, np.float64)
+    for row, numbers in enumerate(values):
+        places = np.flatnonzero(numbers)
+        out[row, : len(places)] = places + np.asarray(start).reshape(-1)[0]
+        out[row, -1] = len(places)
+    return out
 
 
 def _first_matches(data: Array, wanted: Array) -> Array:
@@ -150,13 +158,15 @@ def nc_find_index8(dst: Any, data: Any, vals: Any) -> Any:
     tile, wanted = _searched(machine, data, "data"), on_chip(machine, vals, "vals")
     _eight(machine, wanted, "vals")
     _eight(machine, on_chip(machine, dst, "dst"), "dst")
+    tile, wanted = _eight_columns(machine, dst, tile, wanted)
+    if isinstance(dst, Allocation):
+        dst.dtype = dst.dtype or np.dtype(np.uint32)
+    return into(machine, dst, "nc_find_index8", (VECTOR,), [tile, wanted], _first_places, cost=tile)
 
-    def compute(x: Array, v: Array) -> Any:
-        flat, eight = real(x).reshape(x.shape[0], -1), real(v).reshape(v.shape[0], -1)
-        places = [(flat == eight[:, c : c + 1]).argmax(axis=1) for c in range(8)]
-        return np.stack(places, axis=1)
 
-    return into(machine, dst, "nc_find_index8", (VECTOR,), [tile, wanted], compute, cost=tile)
+def _first_places(x: Array, values: Array) -> Array:
+    data, eight = flat(x), flat(values)
+    return np.stack([(data == eight[:, c : c + 1]).argmax(axis=1) for c in range(8)], axis=1)
 
 
 def nc_match_replace8(dst: Any, data: Any, vals: Any, imm: float, dst_idx: Any) -> Any:
@@ -164,27 +174,29 @@ def nc_match_replace8(dst: Any, data: Any, vals: Any, imm: float, dst_idx: Any) 
     machine = current()
     tile, wanted = _searched(machine, data, "data"), on_chip(machine, vals, "vals")
     _eight(machine, wanted, "vals")
-    if per_partition(machine, on_chip(machine, dst, "dst")) != per_partition(machine, tile):
+    target = on_chip(machine, dst, "dst")
+    shape = tile.shape
+    box, (tile, wanted) = cut(machine, dst, tile, wanted)
+    if not allocated(dst, shape, box) and per_partition(machine, target) != per_partition(machine, tile):
         machine.fault("out-of-bounds", f"dst does not have the shape of data, {tile.shape}.")
-
-    def matches(x: Array, v: Array) -> Any:
-        return _first_matches(real(x).reshape(x.shape[0], -1), real(v).reshape(v.shape[0], -1))
-
-    def compute(x: Array, v: Array) -> Any:
-        places = matches(x, v)
-        result = real(x).reshape(x.shape[0], -1).copy()
-        lanes, columns = np.nonzero(places >= 0)
-        result[lanes, places[lanes, columns]] = imm
-        return result
-
     if dst_idx is not None:  # before dst, which may be data itself
-        _eight(machine, on_chip(machine, dst_idx, "dst_idx"), "dst_idx")
-        into(
-            machine,
-            dst_idx,
-            "nc_find_index8",
-            (VECTOR,),
-            [tile, wanted],
-            lambda x, v: np.maximum(matches(x, v), 0),
-        )
-    return into(machine, dst, "nc_match_replace8", (VECTOR,), [tile, wanted], compute, cost=tile)
+        places = on_chip(machine, dst_idx, "dst_idx")
+        _eight(machine, places, "dst_idx")
+        if box is not None:
+            places = places.within((box[0], *((0, n) for n in places.shape[1:])))
+        into(machine, places, "nc_find_index8", (VECTOR,), [tile, wanted], _matched_places)
+    return into(
+        machine, dst, "nc_match_replace8", (VECTOR,), [tile, wanted], _replaced, float(imm), cost=tile
+    )
+
+
+def _matched_places(x: Array, values: Array) -> Array:
+    return np.maximum(_first_matches(flat(x), flat(values)), 0)
+
+
+def _replaced(number: float, x: Array, values: Array) -> Array:
+    result: Array = flat(x).copy()
+    places = _first_matches(result, flat(values))
+    lanes, columns = np.nonzero(places >= 0)
+    result[lanes, places[lanes, columns]] = number
+    return result

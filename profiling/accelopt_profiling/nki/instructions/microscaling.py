@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from accelopt_profiling.nki.current.operands import into, on_chip, per_partition
 from accelopt_profiling.nki.data.block import Array
 from accelopt_profiling.nki.data.dtypes import PACKED, dtype_named, packed_values
-from accelopt_profiling.nki.data.instruction import VECTOR
+from accelopt_profiling.nki.data.instruction import TENSOR, VECTOR
 from accelopt_profiling.nki.data.memory_space import MemorySpace
 from accelopt_profiling.nki.emulator.machine import Machine, current
 from accelopt_profiling.nki.emulator.tile import Tile
+from accelopt_profiling.nki.instructions.operands import into, on_chip, per_partition
 
 _GROUP, _QUADRANT, _BIAS = 8, 32, 127
 #: The largest exponent of what is quantized to.
@@ -44,29 +44,36 @@ def quantize_mx(dst: Any, src: Any, dst_scale: Any) -> Any:
             "four elements for each of dst.",
         )
     most = _MOST[kind]
-
-    def exponents(x: Array) -> Array:
-        groups = np.abs(x.reshape(rows // _GROUP, _GROUP, columns, 4)).max(axis=(1, 3))
-        with np.errstate(divide="ignore"):
-            exponent = np.frexp(groups)[1] - 1 - (most - 1)
-        return np.where(groups > 0, np.clip(exponent, -_BIAS, _BIAS), -_BIAS)
-
-    def quantized(x: Array) -> Array:
-        shift = np.repeat(exponents(x), _GROUP, axis=0)[:, :, None]
-        values = np.ldexp(x.reshape(rows, columns, 4), -shift)
-        packed = np.empty((rows, columns), target.dtype)
-        packed["x4"] = values.astype(target.dtype["x4"].base)
-        return packed
-
     parts = _scale_parts(machine, scale, rows, columns)
-    result = into(machine, dst, "quantize_mx", (VECTOR,), [source], quantized, cost=source)
+    result = into(
+        machine, dst, "quantize_mx", (VECTOR,), [source], _quantized, most, target.dtype, cost=source
+    )
     for quadrant, part in enumerate(parts):
-        step = machine.executor.defer(
-            lambda x, at=quadrant: _as_scales(exponents(x)[4 * at : 4 * at + 4], scale.dtype), source
-        )
+        step = machine.executor.defer(_scales, source, params=(most, quadrant, scale.dtype))
         if result.producer is not None:
             result.producer.writes.append(part.region())
         machine.executor.write(part, step)
+
+
+def _exponents(most: int, x: Array) -> Array:
+    """Return the exponent of the scale of each group of a tile, [groups, columns]."""
+    groups = np.abs(x.reshape(x.shape[0] // _GROUP, _GROUP, -1, 4)).max(axis=(1, 3))
+    with np.errstate(divide="ignore"):
+        exponent = np.frexp(groups)[1] - 1 - (most - 1)
+    return np.where(groups > 0, np.clip(exponent, -_BIAS, _BIAS), -_BIAS)
+
+
+def _quantized(most: int, dtype: np.dtype[Any], x: Array) -> Array:
+    shift = np.repeat(_exponents(most, x), _GROUP, axis=0)[:, :, None]
+    values = np.ldexp(x.reshape(x.shape[0], -1, 4), -shift)
+    packed = np.empty(values.shape[:2], dtype)
+    packed["x4"] = values.astype(dtype["x4"].base)
+    return packed
+
+
+def _scales(most: int, quadrant: int, dtype: np.dtype[Any], x: Array) -> Array:
+    """Return the scales of a quadrant as the bytes that hold them."""
+    return (_exponents(most, x)[4 * quadrant : 4 * quadrant + 4] + _BIAS).astype(np.uint8).view(dtype)
 
 
 def nc_matmul_mx(
@@ -104,18 +111,22 @@ def nc_matmul_mx(
         _scale_parts(machine, on_chip(machine, s, "scale"), depth, n)
         for s, n in ((stationary_scale, rows), (moving_scale, columns))
     ]
-    quadrants = len(scales[0])
-
-    def product(a: Array, b: Array, *parts: Array) -> Array:
-        one = _real(a.reshape(depth, rows), parts[:quadrants])
-        two = _real(b.reshape(depth, columns), parts[quadrants:])
-        result: Array = np.einsum("kmq,knq->mn", one, two, optimize=True)
-        return result
-
     adds = machine.executor.touched(target) if accumulate is None else bool(accumulate)
-    result = machine.executor.product(target, left, right, product, adds, [*scales[0], *scales[1]])
+    operands = [left, right, *scales[0], *scales[1]]
+    result = machine.executor.run_into(
+        target, "nc_matmul", (TENSOR,), operands, _product, right, adds
+    ).producer
+    assert result is not None
     result.stationary, result.free, result.partitions, result.itemsize = rows, columns, depth, 1
     result.flops = 2 * 4 * depth * rows * columns
+
+
+def _product(a: Array, b: Array, *scales: Array) -> Array:
+    """Return ``a.T @ b``; the first half of the ``scales`` is that of ``a``, by quadrant."""
+    half = len(scales) // 2
+    one, two = (_real(v.reshape(len(v), -1), s) for v, s in ((a, scales[:half]), (b, scales[half:])))
+    result: Array = np.einsum("kmq,knq->mn", one, two, optimize=True)
+    return result
 
 
 def _scale_parts(machine: Machine, scale: Tile, partitions: int, columns: int) -> Sequence[Tile]:
@@ -133,11 +144,6 @@ def _scale_parts(machine: Machine, scale: Tile, partitions: int, columns: int) -
         )
     columns_of = [(0, columns)] if len(free) == 1 else [(0, size) for size in free]
     return [scale.within(((at, at + _QUADRANT // _GROUP), *columns_of)) for at in starts]
-
-
-def _as_scales(exponents: Array, dtype: np.dtype[Any]) -> Array:
-    """Return exponents as the bytes that hold them."""
-    return (exponents + _BIAS).astype(np.uint8).view(dtype)
 
 
 def _real(values: Array, scales: Sequence[Array]) -> Array:

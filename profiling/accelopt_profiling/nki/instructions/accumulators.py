@@ -6,6 +6,7 @@ What each command does to them stands on the pages of ``nki.isa.activation``, ``
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import prod
 from typing import Any
 
@@ -17,7 +18,7 @@ from accelopt_profiling.nki.data.block import Array
 from accelopt_profiling.nki.data.instruction import SCALAR, VECTOR
 from accelopt_profiling.nki.emulator.machine import Machine
 from accelopt_profiling.nki.emulator.tile import Tile
-from accelopt_profiling.nki.frontend.enums import ReduceCmd
+from accelopt_profiling.nki.instructions.enums import ReduceCmd
 
 #: The value with which a reduction begins: what its operation leaves another as it is.
 IDENTITY = {
@@ -78,12 +79,16 @@ def _held(machine: Machine, engine: str) -> Any:
 
 def accumulate_rows(machine: Machine, engine: str, result: Tile) -> None:
     """Leave the last element of each partition of ``result``, which was just written, in the registers."""
-    writer = machine.deferred.steps[-1] if machine.deferred.steps else None
+    writer = machine.deferred.newest
     if writer is not None:
         writer.keep = True
-    total = machine.executor.defer(lambda x: x.reshape(len(x), -1)[:, -1].copy(), writer)
+    total = machine.executor.defer(_last_column, writer)
     assert result.producer is not None
     machine.registers[engine] = _issued(machine, total), result.producer
+
+
+def _last_column(x: Array) -> Any:
+    return x.reshape(len(x), -1)[:, -1].copy()
 
 
 def _issued(machine: Machine, step: ComputeStep | None, first: bool = False) -> ComputeStep | None:
@@ -136,28 +141,36 @@ def accumulate(
     producer.writes.insert(
         0, target.region()
     )  # the last one is that of the result, which may be assigned elsewhere
-    shape = target.shape
+    machine.executor.write(target, machine.executor.defer(_column, total, params=(target.shape, negate)))
 
-    def read(held: Any) -> Array:
-        column = np.broadcast_to(np.asarray(held, np.float32).reshape(-1), (shape[0],)).reshape(shape)
-        return np.negative(column) if negate else np.array(column)
 
-    machine.executor.write(target, machine.executor.defer(read, total))
+def _column(shape: tuple[int, ...], negate: bool, held: Any) -> Array:
+    """Return what registers hold as a tile of one column."""
+    column = np.broadcast_to(np.asarray(held, np.float32).reshape(-1), (shape[0],)).reshape(shape)
+    return np.negative(column) if negate else np.array(column)
 
 
 def _reduced(machine: Machine, values: Tile, name: str, before: Any) -> ComputeStep | None:
     """Return the step that reduces ``values`` along its free dimensions together with what the registers hold."""
-    reduction, combination = REDUCTIONS[name], BINARY[name]
-
-    def compute(x: Array, held: Any) -> Array:
-        total = reduction(x.astype(np.float32, copy=False), axis=tuple(range(1, x.ndim)))
-        return np.asarray(combination(total, np.asarray(held, np.float32).reshape(-1)))
-
-    step = machine.executor.defer(compute, values, before)
+    step = machine.executor.defer(_totals, values, before, params=(name,))
     if step is None or values.dtype == np.float32:
         return _issued(machine, step)
     # What is reduced is not rounded to the type of ``values``: compute it here too, before its input is written over.
     instruction = machine.deferred.steps[-1]
-    function, inputs = instruction.function, instruction.inputs
-    again = ComputeStep(lambda *items: compute(function(*items[:-1]), items[-1]), [*inputs, step.inputs[-1]])
-    return _issued(machine, again, first=True)
+    params = name, values.shape, instruction.op, instruction.params
+    return _issued(
+        machine, ComputeStep(_totals_of, [*instruction.inputs, step.inputs[-1]], params), first=True
+    )
+
+
+def _totals(name: str, x: Array, held: Any) -> Array:
+    total = REDUCTIONS[name](x.astype(np.float32, copy=False), axis=tuple(range(1, x.ndim)))
+    return np.asarray(BINARY[name](total, np.asarray(held, np.float32).reshape(-1)))
+
+
+def _totals_of(
+    name: str, shape: tuple[int, ...], op: Callable[..., Any], params: tuple[Any, ...], *inputs: Any
+) -> Array:
+    """Return the totals of what another step computes, the last of ``inputs`` the registers before."""
+    *values, held = inputs
+    return _totals(name, np.asarray(op(*params, *values)).reshape(shape), held)
