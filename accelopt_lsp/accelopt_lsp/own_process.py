@@ -20,5 +20,7 @@ def own_process(module: str, niceness: int = 0) -> tuple[str, ...]:
 
 #: The editor and the server that answers it come first: on 2 cores, 99 % of its answers take 7 ms while the
 #: service and the kernels that it runs have nothing else beside them, and 10 ms with a niceness of 5.
-SERVICE = own_process("accelopt_lsp.service.process_main", niceness=15)
+SERVICE = (*own_process("accelopt_lsp.service.process_main", niceness=15), "editor")
+#: The same for a coding agent: it lends no models, and whoever names a host wants that one.
+SERVICE_OF_COMMANDS = own_process("accelopt_lsp.service.process_main")
 PARSER = own_process("accelopt_lsp.service.parser_main")

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Collection
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 from accelopt_lsp.errors import UserError
 
@@ -12,6 +14,18 @@ if TYPE_CHECKING:
     from accelopt_agent.model.team import ModelTeam
     from accelopt_agent.request import Budget, SearchPlan
     from accelopt_lsp.settings.load import Settings
+
+
+#: The words of ``--budget``: what each limits, and how many of the budget's units one is.
+_BUDGET = {
+    "candidates": ("candidates", 1.0),
+    "tokens": ("tokens", 1.0),
+    "money": ("money", 1.0),
+    "s": ("seconds", 1.0),
+    "seconds": ("seconds", 1.0),
+    "m": ("seconds", 60.0),
+    "minutes": ("seconds", 60.0),
+}
 
 
 def search_plan(settings: Settings) -> SearchPlan:
@@ -54,3 +68,25 @@ def require_proposer(sources: Collection[str], team: ModelTeam | None) -> None:
             "Only a model may propose (`search.sources`), and none is asked: configure one (`accelopt model`), or "
             "in a benchmark give --model, --simulate or --conversation."
         )
+
+
+def budget_of(settings: Settings, text: str | None) -> Budget:
+    """Return the budget of the settings, with what ``text``, as of ``--budget``, says over it.
+
+    Raises:
+        UserError: the text is no budget.
+    """
+    limits: dict[str, Any] = {}
+    for part in filter(None, (text or "").replace(" ", "").split(",")):
+        match = re.fullmatch(r"([a-z]+)=(\d+(?:\.\d+)?)", part)
+        united = re.fullmatch(r"(\d+(?:\.\d+)?)([a-z]*)", part)
+        word, amount = (
+            (match[1], match[2]) if match else (united[2] or "candidates", united[1]) if united else ("", "")
+        )
+        if word not in _BUDGET or float(amount) <= 0:
+            raise UserError(
+                f"--budget: {part!r} is no limit; write 60, 5m, or candidates=60,minutes=5,tokens=100000."
+            )
+        name, unit = _BUDGET[word]
+        limits[name] = int(float(amount)) if name in ("candidates", "tokens") else float(amount) * unit
+    return replace(search_budget(settings), **limits)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -106,18 +107,17 @@ async def test_from_the_profile_to_the_accepted_suggestion(home: Path) -> None:
 
 
 @pytest.mark.slow
-async def test_cancelling_a_tool_ends_its_command(home: Path) -> None:
+async def test_cancelling_a_tool_ends_what_it_runs(home: Path) -> None:
     endless = SILU.replace("    return out", "    while True:\n        pass\n    return out")
     assert endless != SILU
     (home / "silu.py").write_text(endless)
     async with tools(home) as session:
         waiting = asyncio.create_task(session.call_tool("profile", {"file": "silu.py"}))
-        while not (running := _profiles(home)):
-            await asyncio.to_thread(os.sched_yield)
+        running = await _until(lambda: _busy(_server(home)))
         waiting.cancel()
         with pytest.raises(asyncio.CancelledError):
             await waiting
-        await asyncio.wait_for(asyncio.to_thread(_ended, running), 60)
+        await _until(lambda: not any(Path(f"/proc/{process}").exists() for process in running))
 
 
 @pytest.mark.slow
@@ -129,39 +129,57 @@ async def test_a_cancelled_search_ends_with_what_it_has(home: Path) -> None:
         if "looking for" in (text or ""):
             going.set()
 
+    def ended() -> Any:
+        with Memory.open(home / "memory.db", read_only=True) as memory:
+            (run,) = memory.run_log.runs()
+        return run if run.status != "running" else None
+
     async with tools(home) as session:
         waiting = asyncio.create_task(
             session.call_tool("optimize", {"file": "silu.py"}, progress_callback=progress)
         )
         await asyncio.wait_for(going.wait(), 120)
-        running = _running(home, b"\0optimize\0")
         waiting.cancel()
         with pytest.raises(asyncio.CancelledError):
             await waiting
-        await asyncio.wait_for(asyncio.to_thread(_ended, running), 15)
-    with Memory.open(home / "memory.db", read_only=True) as memory:
-        (run,) = memory.run_log.runs()
+        run = await _until(ended)
     assert (run.status, "interrupted" in run.result["reason"]) == ("cancelled", True)
 
 
-def _profiles(root: Path) -> list[int]:
-    return _running(root, b"\0profile\0")
+async def _until(look: Callable[[], Any]) -> Any:
+    """What ``look`` returns once that is something."""
+
+    async def looked() -> Any:
+        while not (answer := await asyncio.to_thread(look)):
+            await asyncio.to_thread(os.sched_yield)
+        return answer
+
+    return await asyncio.wait_for(looked(), 60)
 
 
-def _running(root: Path, command: bytes) -> list[int]:
-    """The processes that run a command on a file below ``root``."""
-    pids = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                line = (entry / "cmdline").read_bytes()
-            except OSError:
-                continue
-            if command in line and str(root).encode() in line:
-                pids.append(int(entry.name))
-    return pids
+def _stat(process: str) -> list[str]:
+    """The fields of a process from its state on."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return []
 
 
-def _ended(processes: list[int]) -> None:
-    while any(Path(f"/proc/{process}").exists() for process in processes):
-        os.sched_yield()
+def _server(root: Path) -> int:
+    """The process that serves the tools for ``root``."""
+    for entry in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            words = (entry / "cmdline").read_bytes().split(b"\0")
+            if b"mcp" in words and str(root).encode() in words:
+                return int(entry.name)
+    raise AssertionError("there is no server")
+
+
+def _busy(server: int) -> list[int]:
+    """The processes below ``server`` that have computed for longer than any start takes, and still do."""
+    parents = {e.name: s for e in Path("/proc").glob("[0-9]*") if (s := _stat(e.name))}
+    below = {str(server)}
+    while more := {name for name, stat in parents.items() if stat[1] in below} - below:
+        below |= more
+    seconds = os.sysconf("SC_CLK_TCK")
+    return [int(n) for n in below if parents[n][0] == "R" and int(parents[n][11]) > 5 * seconds]

@@ -9,8 +9,8 @@ import pytest
 from support.command import Command
 from support.nki_kernels import SILU
 
-from accelopt_lsp.cli.optimize import budget_of
 from accelopt_lsp.models import configured_model
+from accelopt_lsp.search_plan import budget_of
 from accelopt_lsp.settings.load import load_settings
 from accelopt_memory.memory import Memory
 from accelopt_profiling.hosts.host import HostFacts, HostUnreachableError, JobMessage

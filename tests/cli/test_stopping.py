@@ -17,8 +17,9 @@ import pytest
 from support.nki_kernels import SILU
 
 from accelopt_agent.search.control import SearchControl, SearchStoppedError
-from accelopt_lsp.cli.optimize import continuing, stopped_by_signals
+from accelopt_lsp.cli.optimize import stopped_by_signals
 from accelopt_lsp.own_process import own_process
+from accelopt_lsp.search_outcome import continuing
 
 ATOMICS = """\
 import torch

@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from accelopt_lsp.cli.failures import CommandError, Exit, wrong_input
 from accelopt_lsp.cli.options import json_option
 from accelopt_lsp.cli.surface import call_service
 from accelopt_lsp.cli.terminal import print_json
-from accelopt_lsp.errors import RefusedError
-from accelopt_lsp.resources import settings_with
 from accelopt_lsp.stderr import printable, say
-from accelopt_memory.whole_file import whole_file
+from accelopt_lsp.suggestion_files import apply_to_file, suggestion_of
 
 if TYPE_CHECKING:
     from accelopt_agent.suggestions.suggestion import Suggestion
     from accelopt_lsp.service.local import LocalService
-    from accelopt_lsp.settings.load import Settings
 
 
 @click.command()
@@ -33,7 +28,7 @@ def accept(suggestion_id: str, no_apply: bool, as_json: bool) -> None:
 
     async def work(service: LocalService) -> tuple[Suggestion, bool, str]:
         suggestion, settings = await suggestion_of(service, suggestion_id)
-        applied = not no_apply and _apply(suggestion)
+        applied = not no_apply and apply_to_file(suggestion)
         return suggestion, applied, await service.accept(suggestion, settings)
 
     suggestion, changed, pair = call_service(work)
@@ -87,49 +82,3 @@ def _key_pressed() -> str:
         + ", any other key: no reason"
     )
     return keys.get(click.getchar().lower(), "")
-
-
-async def suggestion_of(service: LocalService, suggestion_id: str) -> tuple[Suggestion, Settings]:
-    """Return the suggestion of that id, and the settings for its file with the memory that has it. Raises UserError:
-    there is none, or another version saved or checked it."""
-    settings = settings_with(suggestion_id)
-    suggestion = await service.suggestion(suggestion_id, settings)
-    if suggestion is None:
-        raise RefusedError(f"The memory has no suggestion {suggestion_id!r}.")
-    return suggestion, settings
-
-
-def _apply(suggestion: Suggestion) -> bool:
-    """Change the file; False when it holds the suggested kernel already.
-
-    Raises:
-        CommandError: the file changed so that the suggestion no longer fits; it is left as it is.
-    """
-    from accelopt_agent.suggestions.apply import edits_for, holds
-    from accelopt_agent.suggestions.text_edit import ApplyRefusal, apply_to_text
-    from accelopt_profiling.source_text import decode_source, read_regular
-
-    path = Path(suggestion.file)
-    try:
-        text, encoding = decode_source(read_regular(path))
-    except (OSError, UnicodeDecodeError, SyntaxError, LookupError) as error:
-        raise wrong_input(f"{path} cannot be changed: {error}.") from None
-    if holds(text, suggestion.base_text, suggestion.text):
-        return False
-    edits = edits_for(text, suggestion)
-    if isinstance(edits, ApplyRefusal):
-        raise CommandError(Exit.NO, f"{path} was not changed. {edits.reason}")
-    _replace(path, apply_to_text(text, edits), encoding)
-    return True
-
-
-def _replace(path: Path, text: str, encoding: str) -> None:
-    """Write the file whole or not at all; links and permissions stay."""
-    target = path.resolve()
-    try:
-        with whole_file(target, target.stat().st_mode & 0o7777, encoding) as out:
-            out.write(text)
-    except UnicodeEncodeError as error:
-        raise wrong_input(f"{path} cannot be written: {error}.") from None
-    except OSError as error:
-        raise wrong_input(f"{path} cannot be written: {error.strerror}.") from None

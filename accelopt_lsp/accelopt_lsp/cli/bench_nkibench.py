@@ -190,7 +190,7 @@ def _cases(data: Path | None, names: list[str], dialect: str) -> BenchmarkCases:
 
 
 def _limits(settings: Settings, budget: str) -> Budget:
-    from accelopt_lsp.cli.optimize import budget_of
+    from accelopt_lsp.search_plan import budget_of
 
     return budget_of(replace(settings, search=replace(settings.search, minutes=math.inf)), budget)
 

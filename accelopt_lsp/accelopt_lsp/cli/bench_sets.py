@@ -14,7 +14,6 @@ import click
 from accelopt_lsp.cli.failures import CommandError, Exit, wrong_input
 from accelopt_lsp.cli.metrics_table import print_against_set, print_fast_p, print_metrics
 from accelopt_lsp.cli.model_source import ModelSource, model_source_options, preset_settings, search_variants
-from accelopt_lsp.cli.optimize import budget_of
 from accelopt_lsp.cli.options import (
     host_option,
     json_option,
@@ -25,7 +24,7 @@ from accelopt_lsp.cli.options import (
 from accelopt_lsp.cli.terminal import print_json
 from accelopt_lsp.features.wording import duration
 from accelopt_lsp.resources import open_host, with_target
-from accelopt_lsp.search_plan import require_proposer, search_plan
+from accelopt_lsp.search_plan import budget_of, require_proposer, search_plan
 from accelopt_lsp.stderr import say
 
 if TYPE_CHECKING:

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from accelopt_lsp.cli.accept import suggestion_of
 from accelopt_lsp.cli.options import json_option
 from accelopt_lsp.cli.surface import call_service
 from accelopt_lsp.cli.terminal import print_json, print_markdown
 from accelopt_lsp.stderr import say
+from accelopt_lsp.suggestion_files import suggestion_of
 
 if TYPE_CHECKING:
     from accelopt_lsp.service.local import LocalService

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import click
@@ -28,4 +29,5 @@ def mcp(root: Path) -> None:
     except ImportError:
         why = "The package mcp is missing; install accelopt-lsp[mcp] for the tools of coding agents."
         raise CommandError(Exit.UNAVAILABLE, why) from None
-    server(root).run(transport="stdio")
+    os.chdir(root)  # ids are looked for in its memory
+    server(Path.cwd()).run(transport="stdio")

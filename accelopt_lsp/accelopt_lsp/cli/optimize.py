@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import re
-import shlex
 import signal
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import aclosing, contextmanager
-from dataclasses import replace
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from accelopt_lsp.cli.failures import CommandError, Exit, wrong_input
+from accelopt_lsp.cli.failures import Exit
 from accelopt_lsp.cli.options import (
     host_option,
     isolation_option,
@@ -29,31 +26,15 @@ from accelopt_lsp.cli.options import (
 from accelopt_lsp.cli.surface import Terminal, call_service
 from accelopt_lsp.cli.terminal import err, out, print_json
 from accelopt_lsp.resources import read_file
-from accelopt_lsp.search_plan import search_budget
+from accelopt_lsp.search_plan import budget_of
 from accelopt_lsp.stderr import say
 
 if TYPE_CHECKING:
     from types import FrameType
 
-    from accelopt_agent.events import CandidateTried, Event, Finished
-    from accelopt_agent.request import Budget
-    from accelopt_agent.suggestions.suggestion import Suggestion
+    from accelopt_lsp.search_outcome import SearchOutcome
     from accelopt_lsp.service.protocol import FileRequest, SearchRequest, Service
     from accelopt_lsp.settings.load import Settings
-    from accelopt_profiling.measurement import Latency
-
-#: So many versions without a verdict are named at the end.
-SHOWN = 3
-#: The words of ``--budget``: what each limits, and how many of the budget's units one is.
-_BUDGET = {
-    "candidates": ("candidates", 1.0),
-    "tokens": ("tokens", 1.0),
-    "money": ("money", 1.0),
-    "s": ("seconds", 1.0),
-    "seconds": ("seconds", 1.0),
-    "m": ("seconds", 60.0),
-    "minutes": ("seconds", 60.0),
-}
 
 
 @click.command()
@@ -106,6 +87,7 @@ def optimize(
     settings = search_settings(
         file, {"problem": problem, "host": host, "require_isolation": require_isolation}, **choices
     )
+    from accelopt_lsp.search_outcome import SearchOutcome, continuing, not_checked
     from accelopt_lsp.service.protocol import SearchRequest
 
     limits = budget_of(settings, budget)
@@ -114,20 +96,13 @@ def optimize(
     if asks and not as_json and sys.stdin.isatty():
         _ask_consent(settings, file)
     request = SearchRequest(instructions, resume, ask_model=not no_model, budget=limits)
-    search = _Search()
+    search = SearchOutcome(say)
     surface = Terminal("Nothing of this search will be remembered.")
     call_service(lambda service: _follow(service, kernel_text, kernel, request, search), surface)
-    end = search.end
-    if end is None:
-        raise CommandError(Exit.UNAVAILABLE, "The search ended without a result.")
-    from accelopt_agent.suggestions.suggestion import best_first
-
-    suggestions = best_first(search.suggestions)
+    end, suggestions = search.end, search.best_first
     again = continuing(sys.argv[1:])
     if as_json:
-        from accelopt_lsp.cli.shapes import search_object
-
-        print_json(search_object(str(file), search.baseline, suggestions, search.tried, end, again))
+        print_json(search.as_object(str(file), again))
     else:
         from accelopt_lsp.cli.tables import print_suggestion
 
@@ -155,59 +130,14 @@ def optimize(
     return Exit.DONE if suggestions else Exit.NO
 
 
-class _Search:
-    """What a search came to, gathered from its events."""
-
-    def __init__(self) -> None:
-        from accelopt_profiling.measurement import Latency
-
-        self.end: Finished | None = None
-        self.baseline: Latency = Latency()
-        self.suggestions: list[Suggestion] = []
-        self.tried = 0
-        self.measured = False
-        self.skipped: set[str] = set()
-
-    def take(self, event: Event) -> None:
-        from accelopt_agent import events
-        from accelopt_lsp.features.wording import duration, speedup
-
-        if isinstance(event, events.BaselineMeasured):
-            if not self.measured:  # the costliest kernel comes first
-                self.baseline = event.measurement.latency
-            self.measured = True
-            if event.kernel not in self.skipped:
-                say(f"{event.kernel}: looking for faster versions")
-        elif isinstance(event, events.CandidateTried):
-            self.tried = max(self.tried, event.number)
-            detail = event.detail if event.outcome == "failed" else duration(event.latency)
-            what = f"{event.candidate.origin}: {event.candidate.last_step}"
-            outcome = "faster, unchecked" if event.outcome == "faster" else event.outcome
-            say(f"{event.number:4} {outcome:16} {what}{f' ({detail})' if detail else ''}")
-        elif isinstance(event, events.CandidateJudged) and not event.verdict.accepted:
-            say("     refused by the gate: " + "; ".join(reason.message for reason in event.verdict.reasons))
-        elif isinstance(event, events.SuggestionFound):
-            self.suggestions.append(event.suggestion)
-            say(f"     suggestion {event.suggestion.id}: {speedup(event.suggestion.speedup)}")
-        elif isinstance(event, events.KernelSkipped):
-            self.skipped.add(event.kernel)
-            say(f"{event.kernel} is not searched. {event.text}")
-        elif isinstance(event, events.ProgressText):
-            say(event.text)
-        elif isinstance(event, events.Finished):
-            self.end = event
-
-
 async def _follow(
-    service: Service, file: FileRequest, kernel: str | None, request: SearchRequest, search: _Search
+    service: Service, file: FileRequest, kernel: str | None, request: SearchRequest, search: SearchOutcome
 ) -> None:
     def stop() -> asyncio.Task[None]:
         return asyncio.ensure_future(service.stop(request.job, "interrupted"))
 
     with stopped_by_signals(stop):
-        async with aclosing(service.optimize(file, kernel, request)) as events:
-            async for event in events:
-                search.take(event)
+        await search.follow(service, file, kernel, request)
 
 
 @contextmanager
@@ -233,21 +163,6 @@ def stopped_by_signals(stop: Callable[[], object]) -> Iterator[None]:
             signal.signal(n, before[n])
 
 
-def continuing(arguments: Sequence[str]) -> str:
-    """Return the command that continues the search that ``arguments`` asked for."""
-    words = [a for a in arguments if a != "--resume"]
-    at = words.index("--") if "--" in words else len(words)
-    return shlex.join(["accelopt", *words[:at], "--resume", *words[at:]])
-
-
-def not_checked(unchecked: Sequence[CandidateTried]) -> list[str]:
-    """Return lines about the fastest versions without a verdict of the gate; none without such versions."""
-    from accelopt_lsp.features.wording import duration
-
-    lines = [f"     {duration(t.latency)}  {t.candidate.origin}: {t.candidate.last_step}" for t in unchecked]
-    return [f"Faster by their time, not checked yet: {len(lines)}", *lines[:SHOWN]] if lines else []
-
-
 def _ask_consent(settings: Settings, file: Path) -> None:
     """Ask the person for the agreement that is missing, if one is, before a model is asked about ``file``."""
     from accelopt_lsp.models import configured_team, consent_folder, resolve_team
@@ -267,25 +182,3 @@ def _ask_consent(settings: Settings, file: Path) -> None:
         ConsentStore().give(required_consent(team.planner, workspace))
     except OSError as error:
         say(f"Your agreement cannot be kept: {error.strerror}.")
-
-
-def budget_of(settings: Settings, text: str | None) -> Budget:
-    """Return the budget of the settings, with what ``--budget`` says over it.
-
-    Raises:
-        CommandError: the text is no budget.
-    """
-    limits: dict[str, Any] = {}
-    for part in filter(None, (text or "").replace(" ", "").split(",")):
-        match = re.fullmatch(r"([a-z]+)=(\d+(?:\.\d+)?)", part)
-        united = re.fullmatch(r"(\d+(?:\.\d+)?)([a-z]*)", part)
-        word, amount = (
-            (match[1], match[2]) if match else (united[2] or "candidates", united[1]) if united else ("", "")
-        )
-        if word not in _BUDGET or float(amount) <= 0:
-            raise wrong_input(
-                f"--budget: {part!r} is no limit; write 60, 5m, or candidates=60,minutes=5,tokens=100000."
-            )
-        name, unit = _BUDGET[word]
-        limits[name] = int(float(amount)) if name in ("candidates", "tokens") else float(amount) * unit
-    return replace(search_budget(settings), **limits)

@@ -71,7 +71,7 @@ def profile(
     if trace is not None:
         _write_trace(trace, measurement, kernel_text.text)
     if as_json:
-        from accelopt_lsp.cli.shapes import file_object
+        from accelopt_lsp.shapes import file_object
 
         print_json(file_object(measurement))
     else:

@@ -85,7 +85,7 @@ def record(
     finally:
         signal.signal(signal.SIGTERM, before)
     if as_json:
-        from accelopt_lsp.cli.shapes import record_object
+        from accelopt_lsp.shapes import record_object
 
         print_json(record_object(command, outcome))
     else:

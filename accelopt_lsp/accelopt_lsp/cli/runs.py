@@ -71,7 +71,7 @@ def _found(memory: Memory, what: str | None, limit: int) -> list[PastRun]:
 
 def _object(past: PastRun) -> dict[str, Any]:
     from accelopt_agent.model.ledger import accounts
-    from accelopt_lsp.cli.shapes import latency_object
+    from accelopt_lsp.shapes import latency_object
 
     run = past.run
     return {

@@ -11,8 +11,6 @@ from accelopt_lsp.cli.failures import Exit
 from accelopt_lsp.cli.options import host_option, isolation_option, json_option, kernel_file, target_option
 from accelopt_lsp.cli.surface import Terminal, call_service
 from accelopt_lsp.cli.terminal import err, out, print_json
-from accelopt_lsp.errors import UserError
-from accelopt_lsp.gate_check import without_kernel
 from accelopt_lsp.resources import read_file, read_source, settings_for
 from accelopt_lsp.stderr import printable
 
@@ -53,24 +51,20 @@ def verify(
         original or candidate, {"problem": problem, "host": host, "require_isolation": require_isolation}
     )
     text = read_source(candidate)
-    verdict, covered = without_kernel(text) if original is None else None, []
-    if verdict is None:
-        file = read_file(original or candidate, settings, target)
+    file = read_file(original or candidate, settings, target)
 
-        async def work(service: LocalService) -> CheckedCandidate:
-            with err().status(f"checking {printable(file.source.path.name)} on {settings.host} ..."):
-                return await service.verify(file, text)
+    async def work(service: LocalService) -> CheckedCandidate:
+        with err().status(f"checking {printable(file.source.path.name)} on {settings.host} ..."):
+            return await service.verify(file, text)
 
-        checked = call_service(work, Terminal("The receipt was not kept."))
-        verdict, covered = checked.verdict, checked.covered
-    if verdict.invalid_problem:
-        raise UserError("\n".join(reason.message for reason in verdict.reasons))
+    checked = call_service(work, Terminal("The receipt was not kept."))
+    verdict = checked.verdict
     if as_json:
-        from accelopt_lsp.cli.shapes import verdict_object
+        from accelopt_lsp.shapes import verdict_object
 
         print_json(verdict_object(verdict))
     else:
-        _print(verdict, covered)
+        _print(verdict, checked.covered)
     if any(reason.code == "gate-failed" for reason in verdict.reasons):
         return Exit.UNAVAILABLE
     return Exit.DONE if verdict.accepted else Exit.NO

@@ -49,7 +49,7 @@ def watch(folder: Path, target: str | None, host: str | None, once: bool, as_jso
         settings = settings_for(folder, flags)
         with_target(settings, target, {k.dialect for m in watcher.shown() for k in m.kernels})
         if as_json:
-            from accelopt_lsp.cli.shapes import file_object
+            from accelopt_lsp.shapes import file_object
 
             print_json({"folder": str(folder), "files": [file_object(m) for m in watcher.shown()]})
             return

@@ -39,6 +39,7 @@ if TYPE_CHECKING:  # a command that only profiles has no time for the others
     from accelopt_agent.search.resumable_run import ResumableRun
     from accelopt_agent.suggestions.suggestion import Suggestion
     from accelopt_lsp.service.host_profiles import HostProfiles
+    from accelopt_memory.records import SearchHit
 
 log = logging.getLogger(__name__)
 
@@ -234,8 +235,13 @@ class LocalService:
                 yield explanation
 
     async def verify(self, file: FileRequest, candidate: str) -> CheckedCandidate:
-        profiles = await self._profiles()
-        checked: CheckedCandidate = await profiles.verify(file, candidate)
+        from accelopt_lsp.gate_check import without_kernel
+
+        if candidate == file.text and (refusal := without_kernel(candidate)) is not None:
+            return CheckedCandidate(refusal, [], [])
+        checked: CheckedCandidate = await (await self._profiles()).verify(file, candidate)
+        if checked.verdict.invalid_problem:
+            raise UserError("\n".join(reason.message for reason in checked.verdict.reasons))
         await self._keep(file.settings, lambda m: [m.add_receipt(r) for r in checked.receipts])
         return checked
 
@@ -246,6 +252,9 @@ class LocalService:
         replaying = await _imported("accelopt_lsp.service.replaying")
         replayed: Replayed = await replaying.replay(receipt, settings, await self._profiles())
         return replayed
+
+    async def search_memory(self, words: str, limit: int, settings: Settings) -> list[SearchHit]:
+        return await self._memory.use(settings, lambda memory: memory.search(words, limit))
 
     async def depends_on(self, file: FileRequest, paths: frozenset[str]) -> bool:
         return await asyncio.to_thread(depends_on_any, file.source, paths)

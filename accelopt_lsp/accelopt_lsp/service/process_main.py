@@ -12,6 +12,7 @@ from functools import partial
 from typing import BinaryIO
 
 from accelopt_agent.model.editor_request import EditorModelReply, EditorModelRequest
+from accelopt_lsp.errors import HostUnavailableError
 from accelopt_lsp.service.peer import Peer
 from accelopt_lsp.service.protocol import Service
 from accelopt_lsp.service.surface import Surface
@@ -40,9 +41,22 @@ class PipedSurface(Surface):
             return EditorModelReply(fault="failed", message=str(bug))
 
 
-async def serve(open_service: Callable[[Surface], Service], requests: BinaryIO, answers: BinaryIO) -> None:
+class CommandSurface(PipedSurface):
+    """As a command line's: whoever names a host wants that one."""
+
+    def host_problem(self, reason: str | None) -> None:
+        if reason is not None:
+            raise HostUnavailableError(reason)
+
+
+async def serve(
+    open_service: Callable[[Surface], Service],
+    requests: BinaryIO,
+    answers: BinaryIO,
+    surface: type[PipedSurface] = PipedSurface,
+) -> None:
     """Answer calls until the end of ``requests``; then end what still runs and close the service."""
-    peer = await Peer.of(lambda peer: open_service(PipedSurface(peer)), requests, answers)
+    peer = await Peer.of(lambda peer: open_service(surface(peer)), requests, answers)
     await peer.run()
     await peer.target.close()
 
@@ -55,7 +69,9 @@ def main() -> None:
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(2, 1)  # prints of libraries go to the log
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING)
-    asyncio.run(serve(partial(LocalService, in_editor=True), requests, answers))
+    in_editor = sys.argv[1:] == ["editor"]
+    surface = PipedSurface if in_editor else CommandSurface
+    asyncio.run(serve(partial(LocalService, in_editor=in_editor), requests, answers, surface))
 
 
 if __name__ == "__main__":

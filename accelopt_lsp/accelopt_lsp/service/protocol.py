@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from accelopt_agent.events import Event, ModelCall
     from accelopt_agent.migration.comparison import ComparedMigration
     from accelopt_agent.request import Budget
+    from accelopt_memory.records import SearchHit
     from accelopt_profiling.gate.verdict import Verdict
     from accelopt_profiling.problems.inference.inferred import InferredProblem
     from accelopt_profiling.receipt import Receipt
@@ -265,6 +266,8 @@ class Service(Protocol):
     async def verify(self, file: FileRequest, candidate: str) -> CheckedCandidate:
         """Return whether the text ``candidate`` may stand in the place of ``file``, whose settings name the problem.
 
+        ``file`` has that text itself where there is no original.
+
         Raises:
             HostUnavailableError, UserError: the problem cannot be used.
         """
@@ -283,6 +286,10 @@ class Service(Protocol):
     ) -> AsyncGenerator[Explanation, None]:
         """Explain why a suggestion is faster, at once and then with a model's words where one may be asked. Closing it
         ends the question."""
+
+    async def search_memory(self, words: str, limit: int, settings: Settings) -> list[SearchHit]:
+        """Return at most ``limit`` entries of the memory that hold every word. Raises UserError."""
+        ...
 
     async def depends_on(self, file: FileRequest, paths: frozenset[str]) -> bool:
         """Return whether results for ``file`` come from any of these files too (its problem, or a module it
