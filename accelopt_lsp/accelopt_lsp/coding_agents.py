@@ -115,7 +115,7 @@ class Tools:
             suggestion, settings = await suggestion_of(self._service, id)
             self._path(suggestion.file)
             changed = await asyncio.to_thread(apply_to_file, suggestion)
-            pair = await self._service.accept(suggestion, settings)
+            pair = await self._service.accept(suggestion.id, settings)
             return {"id": suggestion.id, "file": suggestion.file, "applied": changed, "pair": pair}
 
         return await self._answer(work())
@@ -125,7 +125,7 @@ class Tools:
 
         async def work() -> dict[str, Any]:
             suggestion, settings = await suggestion_of(self._service, id)
-            rejection = await self._service.reject(suggestion, settings, reason)
+            rejection = await self._service.reject(suggestion.id, settings, reason)
             return {"id": suggestion.id, "rejection": rejection}
 
         return await self._answer(work())

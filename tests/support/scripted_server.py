@@ -59,6 +59,7 @@ class Scripted:
     def __init__(self, surface: Surface) -> None:
         self.surface = surface
         self._suggestions: dict[str, Suggestion] = {}
+        self._decided: set[str] = set()
         self._going: dict[str, asyncio.Event] = {}
         self._stopped: set[str] = set()
 
@@ -66,7 +67,7 @@ class Scripted:
         pass
 
     async def stored_searches(self, file: FileRequest, saved: bool = False) -> StoredSearches:
-        own = [s for s in self._suggestions.values() if s.file == file.path]
+        own = [s for s in self._suggestions.values() if s.file == file.path and s.id not in self._decided]
         stopped = [
             ResumableRun("run0", k.name, k.content_hash, 7)
             for k in file.source.kernels
@@ -151,16 +152,16 @@ class Scripted:
         return f"# Searches in {Path(path).name}\n\n1 finished\n"
 
     async def suggestion(self, suggestion_id: str, settings: Settings) -> Suggestion | None:
-        return self._suggestions.get(suggestion_id)
+        return None if suggestion_id in self._decided else self._suggestions.get(suggestion_id)
 
-    async def accept(self, suggestion: Suggestion, settings: Settings) -> str:
-        return self._log("accepted", suggestion)
+    async def accept(self, suggestion_id: str, settings: Settings) -> str:
+        return self._log("accepted", self._suggestions[suggestion_id])
 
-    async def reject(self, suggestion: Suggestion, settings: Settings, reason: str = "") -> str:
-        return self._log(f"rejected {reason}".strip(), suggestion)
+    async def reject(self, suggestion_id: str, settings: Settings, reason: str = "") -> str:
+        return self._log(f"rejected {reason}".strip(), self._suggestions[suggestion_id])
 
-    async def unreject(self, suggestion: Suggestion, settings: Settings) -> None:
-        self._log("offered again", suggestion)
+    async def unreject(self, suggestion_id: str, settings: Settings) -> None:
+        self._log("offered again", self._suggestions[suggestion_id])
 
     async def learn(
         self, file: FileRequest, slow: str, kernel: str | None = None, summary: str = ""
@@ -169,13 +170,16 @@ class Scripted:
         return LearnedPair(lines, kernel or "", Speedup(2.0, 1.9, 2.1, Known.ESTIMATED))
 
     async def explain(
-        self, suggestion: Suggestion, settings: Settings, ask_model: bool
+        self, suggestion_id: str, settings: Settings, ask_model: bool
     ) -> AsyncGenerator[Explanation, None]:
         from accelopt_agent.search.versions import MeasuredVersions
         from accelopt_lsp.features.explanation import explanation  # takes long to import, for one test
 
         page = explanation(
-            suggestion, MeasuredVersions(), None, "The model is being asked." if ask_model else ""
+            self._suggestions[suggestion_id],
+            MeasuredVersions(),
+            None,
+            "The model is being asked." if ask_model else "",
         )
         yield Explanation(page)
         if ask_model:
@@ -198,7 +202,7 @@ class Scripted:
             raise PermissionError(13, "Permission denied", "/k/inputs.npy")
 
     def _log(self, what: str, suggestion: Suggestion) -> str:
-        self._suggestions.pop(suggestion.id, None)
+        self._decided.add(suggestion.id)
         with open(os.environ["SCRIPTED_LOG"], "a") as log:
             log.write(json.dumps({"what": what, "id": suggestion.id, "kernel": suggestion.kernel}) + "\n")
         return f"{what} {suggestion.id}"

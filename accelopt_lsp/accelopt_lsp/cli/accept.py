@@ -29,7 +29,7 @@ def accept(suggestion_id: str, no_apply: bool, as_json: bool) -> None:
     async def work(service: LocalService) -> tuple[Suggestion, bool, str]:
         suggestion, settings = await suggestion_of(service, suggestion_id)
         applied = not no_apply and apply_to_file(suggestion)
-        return suggestion, applied, await service.accept(suggestion, settings)
+        return suggestion, applied, await service.accept(suggestion.id, settings)
 
     suggestion, changed, pair = call_service(work)
     if as_json:
@@ -56,11 +56,11 @@ def reject(suggestion_id: str, reason: str, undo: bool, as_json: bool) -> None:
     async def work(service: LocalService) -> tuple[Suggestion, str | None]:
         suggestion, settings = await suggestion_of(service, suggestion_id)
         if undo:
-            await service.unreject(suggestion, settings)
+            await service.unreject(suggestion.id, settings)
             return suggestion, None
-        rejection = await service.reject(suggestion, settings, reason)
+        rejection = await service.reject(suggestion.id, settings, reason)
         if not reason and not as_json and sys.stdin.isatty() and (why := _key_pressed()):
-            rejection = await service.reject(suggestion, settings, why)
+            rejection = await service.reject(suggestion.id, settings, why)
         return suggestion, rejection
 
     suggestion, rejection = call_service(work)

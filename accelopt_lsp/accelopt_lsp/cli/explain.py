@@ -31,7 +31,7 @@ def explain(suggestion_id: str, no_model: bool, as_json: bool) -> None:
 
     async def work(service: LocalService) -> Explanation:
         suggestion, settings = await suggestion_of(service, suggestion_id)
-        async with aclosing(service.explain(suggestion, settings, not no_model)) as growing:
+        async with aclosing(service.explain(suggestion.id, settings, not no_model)) as growing:
             async for page in growing:
                 if page.asked:
                     say(f"Asking {page.asked}...")

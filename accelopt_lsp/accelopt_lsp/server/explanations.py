@@ -43,7 +43,7 @@ class Explanations:
         asks_model = settings.untrusted is None
         async with (
             self._editor.progress(job.title, partial(self._jobs.cancel, job.id), delay=QUICK),
-            aclosing(self._service.explain(suggestion, settings, asks_model)) as growing,
+            aclosing(self._service.explain(suggestion.id, settings, asks_model)) as growing,
         ):
             text = ""
             async for explanation in growing:

@@ -130,14 +130,14 @@ class SuggestionActions:
                 f"{suggestion.kernel} does not hold suggestion {suggestion.id}, so it was not remembered as accepted. "
                 'Send {"id": ..., "apply": true} to have the server apply it.'
             )
-        pair = await self._service.accept(suggestion, await self._settings(uri))
+        pair = await self._service.accept(suggestion.id, await self._settings(uri))
         self._editor.note(f"Remembered {_named(suggestion)} as the slow-fast pair {pair}.")
         self._forget(uri, suggestion)
 
     async def _reject(self, args: Arguments) -> None:
         suggestion, uri = await self.find(args.id, args.uri)
         settings = await self._settings(uri)
-        await self._service.reject(suggestion, settings)
+        await self._service.reject(suggestion.id, settings)
         done = f"Remembered that {_named(suggestion)} is not wanted."
         self._forget(uri, suggestion)
         if not self._editor.asks:
@@ -145,11 +145,11 @@ class SuggestionActions:
             return
         answer = await self._editor.ask(f"{done} Why?", [*REASONS, _UNDO])
         if answer == _UNDO:
-            await self._service.unreject(suggestion, settings)
+            await self._service.unreject(suggestion.id, settings)
             self._editor.note(f"S{_named(suggestion)[1:]} is offered again.")
             self._offer(uri, suggestion)
         elif answer in REASONS:
-            await self._service.reject(suggestion, settings, answer)
+            await self._service.reject(suggestion.id, settings, answer)
             self._editor.note(f"Remembered that {_named(suggestion)} is not wanted: {answer}.")
 
     async def _apply(self, suggestion: Suggestion, uri: str) -> bool:

@@ -170,41 +170,29 @@ class LocalService:
             return None
 
     async def suggestion(self, suggestion_id: str, settings: Settings) -> Suggestion | None:
-        from accelopt_agent.suggestions.suggestion import Suggestion
+        return await self._memory.use(settings, lambda memory: _suggestion(memory, suggestion_id))
 
-        stored = await self._memory.use(settings, lambda memory: memory.suggestion(suggestion_id))
-        if stored is None:
-            return None
-        try:
-            suggestion = from_plain(Suggestion, stored.body)
-        except ValueError as error:
-            raise UserError(
-                f"The suggestion {suggestion_id} was saved by another version: {error}."
-            ) from None
-        if suggestion.gate.is_outdated:
-            raise RefusedError(
-                f"An older version checked {suggestion.id}, and not whether {suggestion.target} can launch it. "
-                f"`accelopt optimize {suggestion.file}` looks again."
-            )
-        return suggestion
-
-    async def accept(self, suggestion: Suggestion, settings: Settings) -> str:
+    async def accept(self, suggestion_id: str, settings: Settings) -> str:
         from accelopt_agent.suggestions.accept import accept
 
         try:
-            return await self._memory.use(settings, lambda memory: accept(memory, suggestion))
+            return await self._memory.use(
+                settings, lambda memory: accept(memory, _required(memory, suggestion_id))
+            )
         except ValueError as error:
             raise UserError(f"{error}.") from None
 
-    async def reject(self, suggestion: Suggestion, settings: Settings, reason: str = "") -> str:
+    async def reject(self, suggestion_id: str, settings: Settings, reason: str = "") -> str:
         from accelopt_agent.suggestions.accept import reject
 
-        return await self._memory.use(settings, lambda memory: reject(memory, suggestion, reason))
+        return await self._memory.use(
+            settings, lambda memory: reject(memory, _required(memory, suggestion_id), reason)
+        )
 
-    async def unreject(self, suggestion: Suggestion, settings: Settings) -> None:
+    async def unreject(self, suggestion_id: str, settings: Settings) -> None:
         from accelopt_agent.suggestions.accept import unreject
 
-        await self._memory.use(settings, lambda memory: unreject(memory, suggestion))
+        await self._memory.use(settings, lambda memory: unreject(memory, _required(memory, suggestion_id)))
 
     async def learn(
         self, file: FileRequest, slow: str, kernel: str | None = None, summary: str = ""
@@ -216,8 +204,10 @@ class LocalService:
         return learned
 
     async def explain(
-        self, suggestion: Suggestion, settings: Settings, ask_model: bool
+        self, suggestion_id: str, settings: Settings, ask_model: bool
     ) -> AsyncGenerator[Explanation, None]:
+        memory = await self._memory.opened(settings)
+        suggestion = await self._memory.use(settings, lambda m: _required(m, suggestion_id))
         explaining = await _imported("accelopt_lsp.explain")
         models = await _imported("accelopt_agent.model.editor_models")
         team, why_not = None, "No model was asked."
@@ -226,7 +216,6 @@ class LocalService:
         if ask_model:
             file = Path(suggestion.file)
             team, why_not = await asyncio.to_thread(resolve_team, settings, file, in_editor=self._in_editor)
-        memory = await self._memory_or_none(settings)
         model, query = team.summarizer if team else None, models.EditorModels(self.surface.complete)
         async with aclosing(
             explaining.explanations(suggestion, memory, model, why_not, query=query)
@@ -290,6 +279,31 @@ class LocalService:
             self._memory_trouble = problem
             log.error("%s", problem)
             self.surface.memory_problem(problem)
+
+
+def _suggestion(memory: Memory, suggestion_id: str) -> Suggestion | None:
+    """Return a suggestion of the memory, as ``Service.suggestion`` does."""
+    from accelopt_agent.suggestions.suggestion import Suggestion
+
+    if (stored := memory.suggestion(suggestion_id)) is None:
+        return None
+    try:
+        suggestion = from_plain(Suggestion, stored.body)
+    except ValueError as error:
+        raise UserError(f"The suggestion {suggestion_id} was saved by another version: {error}.") from None
+    if suggestion.gate.is_outdated:
+        raise RefusedError(
+            f"An older version checked {suggestion.id}, and not whether {suggestion.target} can launch it. "
+            f"`accelopt optimize {suggestion.file}` looks again."
+        )
+    return suggestion
+
+
+def _required(memory: Memory, suggestion_id: str) -> Suggestion:
+    """Return a suggestion of the memory. Raises UserError."""
+    if (suggestion := _suggestion(memory, suggestion_id)) is None:
+        raise RefusedError(f"The memory has no suggestion {suggestion_id}.")
+    return suggestion
 
 
 def _offer(body: dict[str, Any]) -> Suggestion | None:

@@ -34,6 +34,9 @@ T = TypeVar("T")
 #: How long one answer may take.
 SECONDS = 30.0
 
+#: So many suggestions the child keeps; then it begins anew.
+SUGGESTIONS_KEPT = 64
+
 
 class ParserProcessError(Exception):
     """The child ended or gave no answer: the text is too deeply nested for Python's parser, or too large."""
@@ -46,6 +49,7 @@ class ParserProcess:
         self._child = child
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="parser")
         self._closed = False
+        self._sent: set[str] = set()
 
     async def find_kernels(self, text: str) -> KernelSource:
         """``kernels.find_kernels(text)``; text that the parser cannot survive gives one finding."""
@@ -81,7 +85,7 @@ class ParserProcess:
     async def edits_for(self, text: str, suggestion: Suggestion) -> list[TextEdit] | ApplyRefusal:
         """``apply.edits_for(text, suggestion)``."""
         try:
-            answer = await self._ask({"do": "edits", "text": text, "suggestion": to_plain(suggestion)}, dict)
+            answer = await self._ask_of(suggestion, {"do": "edits", "text": text}, dict)
         except ParserProcessError as error:
             return ApplyRefusal(f"The file could not be read: {error}.")
         if "refused" in answer:
@@ -91,7 +95,7 @@ class ParserProcess:
     async def holds(self, text: str, suggestion: Suggestion) -> bool:
         """Return whether ``text`` holds the suggestion: each function that it changes reads as it wants."""
         try:
-            return await self._ask({"do": "holds", "text": text, "suggestion": to_plain(suggestion)}, bool)
+            return await self._ask_of(suggestion, {"do": "holds", "text": text}, bool)
         except ParserProcessError:
             return False
 
@@ -111,6 +115,24 @@ class ParserProcess:
         for it."""
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._thread, lambda: read(self._exchange(request)))
+
+    async def _ask_of(self, suggestion: Suggestion, request: dict[str, Any], read: Callable[[Any], T]) -> T:
+        """``_ask`` about a suggestion, which is sent by its id where the child has it already."""
+        loop = asyncio.get_running_loop()
+
+        def exchange() -> Any:
+            child = self._running_child()
+            known = suggestion.id in self._sent
+            if len(self._sent) == SUGGESTIONS_KEPT and not known:
+                self._sent.clear()
+            request["suggestion"] = suggestion.id if known else to_plain(suggestion)
+            request["alone"] = not self._sent
+            answer = self._exchange(request)
+            if child is self._child:
+                self._sent.add(suggestion.id)
+            return answer
+
+        return await loop.run_in_executor(self._thread, lambda: read(exchange()))
 
     def _exchange(self, request: dict[str, Any]) -> Any:
         body = json.dumps(request).encode()
@@ -142,6 +164,7 @@ class ParserProcess:
             raise ParserProcessError("the server is ending")
         if self._child is None or self._child.poll() is not None:
             self._child = subprocess.Popen(PARSER, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+            self._sent.clear()
         return self._child
 
 

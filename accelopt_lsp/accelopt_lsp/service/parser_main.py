@@ -9,7 +9,7 @@ import struct
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from accelopt_lsp.service.cache_key import installed_packages
 from accelopt_memory.connection import Connection
@@ -20,7 +20,30 @@ from accelopt_profiling.examination import examine
 from accelopt_profiling.kernels import find_kernels
 from accelopt_profiling.plain import from_plain, to_plain
 
+if TYPE_CHECKING:
+    from accelopt_agent.suggestions.suggestion import Suggestion
+
 log = logging.getLogger(__name__)
+
+
+class KeptSuggestions:
+    """The suggestions that were asked about: each is sent once, then named by its id."""
+
+    def __init__(self) -> None:
+        self._by_id: dict[str, Suggestion] = {}
+
+    def of(self, request: dict[str, Any]) -> Suggestion:
+        """Return the suggestion of a request; one that comes ``alone`` is all that is kept."""
+        from accelopt_agent.suggestions.suggestion import Suggestion
+
+        if request["alone"]:
+            self._by_id.clear()
+        sent = request["suggestion"]
+        if isinstance(sent, str):
+            return self._by_id[sent]
+        suggestion = from_plain(Suggestion, sent)
+        self._by_id[suggestion.id] = suggestion
+        return suggestion
 
 
 class StoredProfiles:
@@ -45,7 +68,7 @@ class StoredProfiles:
             return None
 
 
-def answer(request: dict[str, Any], profiles: StoredProfiles) -> Any:
+def answer(request: dict[str, Any], profiles: StoredProfiles, suggestions: KeptSuggestions) -> Any:
     if request["do"] == "find":
         return to_plain(replace(find_kernels(request["text"]), text=""))  # who asks has the text
     if request["do"] == "examine":
@@ -59,10 +82,9 @@ def answer(request: dict[str, Any], profiles: StoredProfiles) -> Any:
             "stored": profiles.get(Path(request["database"]), key),
         }
     from accelopt_agent.suggestions.apply import edits_for, holds
-    from accelopt_agent.suggestions.suggestion import Suggestion
     from accelopt_agent.suggestions.text_edit import ApplyRefusal
 
-    suggestion = from_plain(Suggestion, request["suggestion"])
+    suggestion = suggestions.of(request)
     if request["do"] == "holds":
         return holds(request["text"], suggestion.base_text, suggestion.text)
     edits = edits_for(request["text"], suggestion)
@@ -70,11 +92,11 @@ def answer(request: dict[str, Any], profiles: StoredProfiles) -> Any:
 
 
 def serve(requests: BinaryIO, answers: BinaryIO) -> None:
-    profiles = StoredProfiles()
+    profiles, suggestions = StoredProfiles(), KeptSuggestions()
     while len(head := requests.read(4)) == 4:
         request = json.loads(requests.read(struct.unpack(">I", head)[0]))
         try:
-            result = {"answer": answer(request, profiles)}
+            result = {"answer": answer(request, profiles, suggestions)}
         except Exception as error:
             result = {"raised": f"{type(error).__name__}: {error}"}
         body = json.dumps(result).encode()

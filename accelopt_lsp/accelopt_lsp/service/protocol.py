@@ -237,16 +237,16 @@ class Service(Protocol):
             RefusedError: an older version checked it. UserError: it cannot be read.
         """
 
-    async def accept(self, suggestion: Suggestion, settings: Settings) -> str:
+    async def accept(self, suggestion_id: str, settings: Settings) -> str:
         """Remember that a suggestion was applied; return the id of its slow-fast pair. Raises UserError."""
         ...
 
-    async def reject(self, suggestion: Suggestion, settings: Settings, reason: str = "") -> str:
+    async def reject(self, suggestion_id: str, settings: Settings, reason: str = "") -> str:
         """Remember that a suggestion was not wanted; return the rejection's id. Again with a ``reason``, that replaces
         the one before. Raises UserError."""
         ...
 
-    async def unreject(self, suggestion: Suggestion, settings: Settings) -> None:
+    async def unreject(self, suggestion_id: str, settings: Settings) -> None:
         """Offer a rejected suggestion again. Raises UserError."""
 
     async def learn(
@@ -282,7 +282,7 @@ class Service(Protocol):
         ...
 
     def explain(
-        self, suggestion: Suggestion, settings: Settings, ask_model: bool
+        self, suggestion_id: str, settings: Settings, ask_model: bool
     ) -> AsyncGenerator[Explanation, None]:
         """Explain why a suggestion is faster, at once and then with a model's words where one may be asked. Closing it
         ends the question."""
