@@ -13,13 +13,13 @@ from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
+from accelopt_benchmarks.liger import operators, timings
+from accelopt_benchmarks.liger.profiles import VERSION, fetch, profile_operators
 from accelopt_benchmarks.result import GoalResult, not_measured
 from accelopt_profiling.examination import examine
 from accelopt_profiling.hosts.local import LocalHost
 from accelopt_profiling.jobs import MeasureOptions
 from accelopt_profiling.profiler import ProfileRequest, profile
-from nkibench.liger import operators, timings
-from nkibench.liger.profiles import VERSION, fetch, profile_operators
 
 TUTORIALS = ("vector_add", "fused_softmax", "matmul", "layer_norm", "attention")
 LIGER_DATA = "benchmark/data/all_benchmark_data.csv"
@@ -108,7 +108,7 @@ async def liger_times(data: Sequence[Path]) -> list[GoalResult]:
 async def _compared(data: Path, package: Path) -> list[timings.PublishedTiming]:
     """Return the comparison in a limited process of its own: it executes the package's host code. Raises
     RuntimeError."""
-    command = [sys.executable, "-m", "nkibench.liger.timings", str(data), str(package), "--json"]
+    command = [sys.executable, "-m", "accelopt_benchmarks.liger.timings", str(data), str(package), "--json"]
     shell = f'ulimit -v {_MEMORY_GIB << 20}; exec "$@"'
     child = await asyncio.create_subprocess_exec(
         "sh", "-c", shell, "sh", *command, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE

@@ -16,9 +16,9 @@ from importlib import resources
 from typing import Any
 
 from accelopt_benchmarks.checkout import PUBLISHED_CORPUS
+from accelopt_benchmarks.liger.timings import zeros
 from accelopt_benchmarks.result import GoalResult
 from accelopt_profiling.targets import load_gpu
-from nkibench.liger.timings import zeros
 from nkibench.metrics import spearman
 
 #: Programs of each launch that are interpreted: enough to see what they share, few enough for long loops.

@@ -5,7 +5,7 @@ The data is ``benchmark/data/all_benchmark_data.csv`` of linkedin/Liger-Kernel (
 Neither is part of this repository; only forward passes that are one Triton launch and nothing else of weight are
 compared. Run as a program, in a process of its own (it executes the package's host code)::
 
-    python -m nkibench.liger.timings DATA.csv FOLDER_WITH_liger_kernel [--json]
+    python -m accelopt_benchmarks.liger.timings DATA.csv FOLDER_WITH_liger_kernel [--json]
 """
 
 from __future__ import annotations

@@ -15,12 +15,12 @@ from pathlib import Path
 
 from platformdirs import user_cache_path
 
+from accelopt_benchmarks.liger.operators import OPERATORS, problem_text
 from accelopt_profiling.examination import examine
 from accelopt_profiling.hosts.host import Host
 from accelopt_profiling.jobs import MeasureOptions
 from accelopt_profiling.measurement import FileMeasurement
 from accelopt_profiling.profiler import ProfileRequest, profile
-from nkibench.liger.operators import OPERATORS, problem_text
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from support.worker_jobs import local_host
 
-from nkibench.liger.operators import OPERATORS
-from nkibench.liger.profiles import fetch, profile_operators
+from accelopt_benchmarks.liger.operators import OPERATORS
+from accelopt_benchmarks.liger.profiles import fetch, profile_operators
 
 pytestmark = [pytest.mark.triton, pytest.mark.slow, pytest.mark.long]
 
