@@ -6,10 +6,9 @@ from collections.abc import Callable
 
 from accelopt_agent.events import ModelCall
 from accelopt_agent.model.client import ModelQuery, query_model
-from accelopt_agent.model.digest import digest, number
 from accelopt_agent.model.ledger import query_booked
 from accelopt_agent.model.prompt_templates import render
-from accelopt_agent.model.role_context import change, kernel_alone
+from accelopt_agent.model.role_context import change, digest, kernel_alone, number
 from accelopt_agent.model.settings import ModelSettings, Share
 from accelopt_agent.search.node import Node
 from accelopt_agent.search.versions import MeasuredVersions

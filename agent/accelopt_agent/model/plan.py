@@ -5,9 +5,17 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from accelopt_agent.model.anchors import Anchor, apply_plan_answer, has_changes, parse_anchors
 from accelopt_agent.model.edit_bounds import Bounds, beyond_bounds, fixed_lines
-from accelopt_agent.model.edits import InvalidAnswerError, apply_edits, has_edits, read_edits
+from accelopt_agent.model.edits import (
+    Anchor,
+    InvalidAnswerError,
+    apply_edits,
+    apply_plan_answer,
+    has_changes,
+    has_edits,
+    parse_anchors,
+    read_edits,
+)
 from accelopt_agent.model.rewrite import apply_code
 from accelopt_agent.syntax.lines import split_lines
 from accelopt_agent.syntax.module_parts import read_parts

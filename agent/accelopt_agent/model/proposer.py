@@ -13,7 +13,6 @@ from accelopt_agent.candidate import Candidate
 from accelopt_agent.model.answer import estimated_tokens
 from accelopt_agent.model.briefing import Briefing, attack, hidden_lines, problem_text
 from accelopt_agent.model.client import ModelCallError, ModelQuery, query_model
-from accelopt_agent.model.digest import digest
 from accelopt_agent.model.edit_bounds import Bounds, beyond_bounds, bounds_of
 from accelopt_agent.model.edits import InvalidAnswerError
 from accelopt_agent.model.experience_source import ExperienceSource
@@ -21,6 +20,7 @@ from accelopt_agent.model.explain import lesson_user
 from accelopt_agent.model.ledger import query_booked
 from accelopt_agent.model.plan import Plan, apply_answer, parse_plan
 from accelopt_agent.model.prompt_templates import render
+from accelopt_agent.model.role_context import digest
 from accelopt_agent.model.role_prompts import (
     coder_user,
     debugger_answer_user,

@@ -1,33 +1,43 @@
-"""Builds the prompts of planner, coder and debugger for one version of a kernel."""
+"""Builds the prompts of planner, coder and debugger for one version.
+
+Beside the version they tell the figures of its target, and the functions of its dialect with their signatures, those
+first that the kernel's limit calls for.
+"""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib import resources
+from importlib import metadata, resources
+from typing import Any
 
-from accelopt_agent.model.anchors import Anchor, numbered, text_with_anchors
 from accelopt_agent.model.briefing import Briefing
-from accelopt_agent.model.dialect_text import dialect_text
-from accelopt_agent.model.digest import ARGUMENTS_SHOWN, digests
+from accelopt_agent.model.edits import Anchor, numbered, text_with_anchors
 from accelopt_agent.model.plan import Plan
 from accelopt_agent.model.prompt_templates import fenced, placeholders, render
 from accelopt_agent.model.role_context import (
+    ARGUMENTS_SHOWN,
     DEBUG_LINES,
     coder_window,
     debugger_window,
+    digests,
     planner_window,
     shown_change,
 )
 from accelopt_agent.model.settings import ModelSettings, Share
-from accelopt_agent.model.target_text import target_text
 from accelopt_agent.model.team import Role
 from accelopt_agent.search.node import Failure, Node
 from accelopt_agent.syntax.lines import split_lines
+from accelopt_profiling.kernels import Kernel
 from accelopt_profiling.measurement import Dialect, KernelMeasurement
+from accelopt_profiling.nki.operations.table import NkiDialect, operations
+from accelopt_profiling.targets import UnknownTargetError, load_target
+from accelopt_profiling.triton.functions.table import Version
+from accelopt_profiling.triton.functions.table import functions as triton_functions
+from accelopt_profiling.triton_adapter.versions import NEWEST, minor_version
 
 
 def system_prompt(role: Role, node: Node, target: str) -> str:
@@ -190,3 +200,143 @@ def near_mistakes(dialect: Dialect, *texts: str) -> list[KnownMistake]:
 def mistakes_section(entries: list[KnownMistake]) -> str:
     """Format the mistakes as a Markdown list with its head for a prompt; empty where there are none."""
     return "Take care:\n" + "\n".join(f"- {m.text}" for m in entries) + "\n\n" if entries else ""
+
+
+#: So many characters of signatures are told; what does not fit is named only.
+CHARACTERS = 5200
+
+
+@cache
+def _topics() -> dict[str, Any]:
+    topics: dict[str, Any] = json.loads(
+        resources.files(__package__).joinpath("dialect_topics.json").read_text("utf-8")
+    )
+    return topics
+
+
+#: NKI's packages.
+_PACKAGES: dict[str, NkiDialect] = {"neuronxcc.nki": "beta1", "nki": "current"}
+
+
+@cache
+def dialect_functions() -> dict[str, list[dict[str, str]]]:
+    """Return the functions of each dialect: of NKI those that the emulator computes, of Triton those of the installed
+    version, or of the newest one where none is."""
+    return {
+        "triton": [
+            {"name": f"tl.{o.name}", "signature": f"({parameters})", "about": ""}
+            for o in triton_functions().values()
+            if (parameters := o.parameters(_triton_version())) is not None
+        ],
+        **{
+            package: [
+                {"name": o.name, "signature": str(o.signatures[dialect]), "about": o.about}
+                for o in operations().values()
+                if dialect in o.computes
+            ]
+            for package, dialect in _PACKAGES.items()
+        },
+    }
+
+
+def _triton_version() -> Version:
+    try:
+        return min(minor_version(metadata.version("triton")), NEWEST)
+    except metadata.PackageNotFoundError:
+        return NEWEST
+
+
+def dialect_of(kernel: Kernel) -> str:
+    """Return "triton", "neuronxcc.nki" or "nki"."""
+    if kernel.dialect == "triton":
+        return "triton"
+    return "neuronxcc.nki" if kernel.beta1 else "nki"
+
+
+def dialect_text(
+    kernel: Kernel, bound: str | None, text: str, plan: str = "", characters: int = CHARACTERS
+) -> str:
+    """Return the functions that a rewrite of ``kernel`` may use, as Markdown: first those that ``plan`` or an error
+    speaks of, then those for what limits it (``bound``), then those that ``text`` uses, then the others."""
+    functions = dialect_functions().get(dialect_of(kernel), [])
+    patterns = _topics()["topics"]
+    topics = next(
+        w["topics"] for w in _topics()["wanted"] if re.search(w["limit"], bound or "", re.IGNORECASE)
+    )
+    used, planned = set(re.findall(r"\b\w+\.\w+", text)), set(re.findall(r"\w+", plan.lower()))
+
+    def rank(entry: dict[str, str]) -> int:
+        if entry["name"].rpartition(".")[2] in planned:
+            return -1
+        place = next((k for k, t in enumerate(topics) if re.search(patterns[t], entry["name"])), len(topics))
+        return min(place, len(topics) - 1) if entry["name"] in used else place
+
+    groups: dict[tuple[str, str], list[str]] = {}
+    for entry in sorted(functions, key=rank):
+        groups.setdefault((entry["signature"], entry["about"]), []).append(entry["name"])
+    lines, rest = _within(list(groups.items()), characters)
+    also = f"\nAlso: {', '.join(rest)}" if rest else ""
+    return "\n".join(lines) + also
+
+
+def _within(groups: Sequence[Any], characters: int) -> tuple[list[str], list[str]]:
+    lines: list[str] = []
+    rest: list[str] = []
+    for (signature, about), names in groups:
+        line = (
+            f"- {', '.join(names)}{signature}"
+            if len(names) == 1
+            else f"- {', '.join(names)}: each {signature}"
+        )
+        line += f": {about}" if about else ""
+        if characters >= len(line):
+            characters -= len(line)
+            lines.append(line)
+        else:
+            rest += names
+    return lines, rest
+
+
+#: Figures of a GPU that say nothing about how to write a kernel.
+_UNTOLD = frozenset(
+    {"dram_bytes", "register_allocation", "shared_memory_allocation", "shared_memory_reserved_per_program"}
+)
+#: The parts of a NeuronCore's file that are told, in this order.
+_PARTS = ("limits", "clock_ghz", "peaks", "dma", "cost")
+_SCALES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
+
+
+@cache
+def target_text(name: str) -> str:
+    """Return the target's sizes, rates and costs as a Markdown list, one line per part; "" for an unknown target."""
+    try:
+        target = load_target(name)
+    except UnknownTargetError:
+        return ""
+    if target.kind == "gpu":
+        figures = {k: (f.value, f.unit) for k, f in target.figures.items() if k not in _UNTOLD}
+        hardware = [_figure(k, v, u) for k, (v, u) in figures.items() if not k.startswith("model.")]
+        modelled = [_figure(k[6:], v, u) for k, (v, u) in figures.items() if k.startswith("model.") and u]
+        lines = [
+            f"- {target.title}: {', '.join(hardware)}",
+            f"- assumed by the time model: {', '.join(modelled)}",
+        ]
+    else:
+        lines = [f"- {target.title}"]
+        for part in _PARTS:
+            entries = ", ".join(_entries(target.data.get(part, {})))
+            lines += [f"- {part.replace('_', ' ')}: {entries}"] if entries else []
+    return "\n".join(lines)
+
+
+def _entries(part: Mapping[str, Any]) -> Iterator[str]:
+    for name, entry in part.items():
+        if isinstance(entry, Mapping) and isinstance(entry.get("value"), (int, float)):
+            yield _figure(name, entry["value"], str(entry.get("unit", "")))
+
+
+def _figure(name: str, value: float, unit: str) -> str:
+    rate = unit.endswith(("/s", "Hz"))
+    scale, letter = next(((s, x) for s, x in _SCALES if rate and value >= max(s, 1e5)), (1.0, ""))
+    figure = f"{value / scale:.4g}" if scale > 1 or value % 1 else f"{value:.0f}"
+    return f"{name.replace('_', ' ').replace('.', ' ')} {figure} {letter}{unit}".strip()

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from accelopt_agent.candidate import Candidate
-from accelopt_agent.model.anchors import Anchor
+from accelopt_agent.model.edits import Anchor
 from accelopt_agent.syntax.lines import split_lines
 
 

@@ -7,8 +7,8 @@ import re
 from dataclasses import dataclass, replace
 from random import Random
 
-from accelopt_agent.model.anchors import MOST_ANCHORS
 from accelopt_agent.model.edit_bounds import beyond_bounds, bounds_of
+from accelopt_agent.model.edits import MOST_ANCHORS
 from accelopt_agent.model.prompt_templates import fenced, template
 from accelopt_agent.model.team import ROLES, Role
 from accelopt_agent.rules.catalogue import proposals

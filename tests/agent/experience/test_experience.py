@@ -13,8 +13,7 @@ import pytest
 from accelopt_agent.experience.selection import choose_experience, policies, policy_named, track_record
 from accelopt_agent.experience.short_change import short_change
 from accelopt_agent.model.answer import Answer
-from accelopt_agent.model.experience_source import ExperienceSource, coder_text
-from accelopt_agent.model.experience_text import experience_text
+from accelopt_agent.model.experience_source import ExperienceSource, coder_text, experience_text
 from accelopt_agent.model.proposer import ModelProposer
 from accelopt_agent.model.settings import ModelSettings
 from accelopt_agent.request import Budget

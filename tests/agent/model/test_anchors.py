@@ -6,8 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accelopt_agent.model.anchors import Anchor, apply_plan_answer, numbered, parse_anchors, text_with_anchors
-from accelopt_agent.model.edits import InvalidAnswerError
+from accelopt_agent.model.edits import (
+    Anchor,
+    InvalidAnswerError,
+    apply_plan_answer,
+    numbered,
+    parse_anchors,
+    text_with_anchors,
+)
 
 FILE = """\
 import nki

@@ -7,12 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from accelopt_agent.model.anchors import LEFT_OUT, numbered
 from accelopt_agent.model.briefing import attack, hidden_lines, problem_text
-from accelopt_agent.model.dialect_text import CHARACTERS, dialect_functions, dialect_text
 from accelopt_agent.model.edit_bounds import Bounds, bounds_of
-from accelopt_agent.model.role_prompts import mistakes
-from accelopt_agent.model.target_text import target_text
+from accelopt_agent.model.edits import LEFT_OUT, numbered
+from accelopt_agent.model.role_prompts import (
+    CHARACTERS,
+    dialect_functions,
+    dialect_text,
+    mistakes,
+    target_text,
+)
 from accelopt_profiling.examination import examine
 from accelopt_profiling.kernels import find_kernels
 from accelopt_profiling.measurement import Dialect

@@ -93,8 +93,7 @@ async def test_what_it_broke_it_repairs() -> None:
     broken = team.answer(
         Question(system("coder"), f"the kernel `kernel`\n```python\nx\n```\n\n{said(plan)}"), 0
     )
-    from accelopt_agent.model.anchors import apply_plan_answer, parse_anchors
-    from accelopt_agent.model.edits import apply_edits, read_edits
+    from accelopt_agent.model.edits import apply_edits, apply_plan_answer, parse_anchors, read_edits
 
     text = apply_plan_answer(TEXT, parse_anchors(plan, TEXT), broken)
     assert "not_defined" in text
@@ -122,7 +121,7 @@ def system(role: str) -> str:
 
 
 def numbered(text: str) -> str:
-    from accelopt_agent.model.anchors import numbered
+    from accelopt_agent.model.edits import numbered
 
     return numbered(text.rstrip())
 

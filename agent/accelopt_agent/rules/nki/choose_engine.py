@@ -7,8 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from accelopt_agent.rules.analysis.nki.elementwise import scalar_steps
-from accelopt_agent.rules.analysis.nki.kernel import NISA, NL, NkiCall, NkiKernel
-from accelopt_agent.rules.analysis.nki.list_elements import element
+from accelopt_agent.rules.analysis.nki.kernel import NISA, NL, NkiCall, NkiKernel, element
 from accelopt_agent.rules.analysis.nki.operand_kind import kind
 from accelopt_agent.rules.analysis.rule_context import Rewrite
 from accelopt_agent.rules.analysis.statement import root_name

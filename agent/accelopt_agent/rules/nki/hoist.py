@@ -9,7 +9,7 @@ import libcst as cst
 from accelopt_agent.rules.analysis.hoisting import departure
 from accelopt_agent.rules.analysis.nki.elementwise import activation, pair, reduction, scalar_steps
 from accelopt_agent.rules.analysis.nki.kernel import INDEXING, NkiKernel
-from accelopt_agent.rules.analysis.nki.list_of_tiles import hoisted
+from accelopt_agent.rules.analysis.nki.loop_invariants import hoisted
 from accelopt_agent.rules.analysis.nki.operand_kind import kind
 from accelopt_agent.rules.analysis.rule_context import Rewrite
 from accelopt_agent.rules.analysis.statement import Statement

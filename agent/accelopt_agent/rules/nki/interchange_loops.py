@@ -10,7 +10,7 @@ from accelopt_agent.rules.analysis.edits import ByteEdit
 from accelopt_agent.rules.analysis.hoisting import needed
 from accelopt_agent.rules.analysis.nki.independence import independent
 from accelopt_agent.rules.analysis.nki.kernel import INDEXING, NL, NkiKernel
-from accelopt_agent.rules.analysis.nki.list_of_tiles import kept_chains, loads_only
+from accelopt_agent.rules.analysis.nki.loop_invariants import kept_chains, loads_only
 from accelopt_agent.rules.analysis.nki.resident_tiles import counted
 from accelopt_agent.rules.analysis.rule_context import Rewrite
 from accelopt_agent.rules.analysis.statement import Statement, is_string

@@ -11,8 +11,7 @@ import libcst as cst
 from accelopt_agent.rules.analysis.edits import ByteEdit
 from accelopt_agent.rules.analysis.loops import loop_variable
 from accelopt_agent.rules.analysis.nki.kernel import NL, NkiCall, NkiKernel
-from accelopt_agent.rules.analysis.nki.list_of_tiles import listed
-from accelopt_agent.rules.analysis.nki.loop_invariants import Chain, chains
+from accelopt_agent.rules.analysis.nki.loop_invariants import Chain, chains, listed
 from accelopt_agent.rules.analysis.nki.resident_tiles import ResidentTiles, keep, read_kept
 from accelopt_agent.rules.analysis.nki.tile_shapes import TileShape, tile
 from accelopt_agent.rules.analysis.rule_context import Rewrite

@@ -8,7 +8,7 @@ import libcst as cst
 
 from accelopt_agent.rules.analysis.rule_context import Rewrite
 from accelopt_agent.rules.analysis.triton.kernel import TritonKernel
-from accelopt_agent.rules.analysis.triton.pointers import sources
+from accelopt_agent.rules.analysis.triton.storage import sources
 
 #: A score of this or less has no weight beside any other: its exponential is zero in float32.
 _MASKED = -1e4

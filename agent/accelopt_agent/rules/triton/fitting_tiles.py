@@ -6,8 +6,12 @@ from collections.abc import Iterator
 
 from accelopt_agent.rules.analysis.rule_context import Rewrite
 from accelopt_agent.rules.analysis.triton.kernel import TritonKernel
-from accelopt_agent.rules.analysis.triton.product_schedule import present_product, schedules
-from accelopt_agent.rules.analysis.triton.product_tiles import open_attention, open_product
+from accelopt_agent.rules.analysis.triton.product_tiles import (
+    open_attention,
+    open_product,
+    present_product,
+    schedules,
+)
 
 #: How many schedules are proposed.
 _MOST_SCHEDULES = 4

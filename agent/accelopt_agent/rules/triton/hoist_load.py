@@ -9,8 +9,7 @@ import libcst as cst
 from accelopt_agent.rules.analysis.hoisting import departure
 from accelopt_agent.rules.analysis.rule_context import Rewrite
 from accelopt_agent.rules.analysis.triton.kernel import TritonKernel
-from accelopt_agent.rules.analysis.triton.pointers import addressed
-from accelopt_agent.rules.analysis.triton.storage import apart
+from accelopt_agent.rules.analysis.triton.storage import addressed, apart
 from accelopt_profiling.triton.functions.table import functions_of
 
 #: Functions that index arithmetic may call.

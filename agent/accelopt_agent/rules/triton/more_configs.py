@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from accelopt_agent.rules.analysis.rule_context import Rewrite, RuleContext
 from accelopt_agent.rules.analysis.triton.config_list import OPTIONS, TuneConfig, config_text, open_configs
 from accelopt_agent.rules.analysis.triton.kernel import TritonKernel
-from accelopt_agent.rules.analysis.triton.product_schedule import ProductSchedule, present_product, schedules
+from accelopt_agent.rules.analysis.triton.product_tiles import ProductSchedule, present_product, schedules
 from accelopt_agent.rules.analysis.triton.tile_dimensions import TileDimensions
 
 #: How many configurations are added at once: each is compiled and timed once per key.

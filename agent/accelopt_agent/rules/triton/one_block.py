@@ -11,8 +11,12 @@ from accelopt_agent.rules.analysis.rule_context import Rewrite
 from accelopt_agent.rules.analysis.statement import Statement
 from accelopt_agent.rules.analysis.triton.block_size import meaning, passed
 from accelopt_agent.rules.analysis.triton.kernel import KernelLaunch, TritonKernel, integer
-from accelopt_agent.rules.analysis.triton.row_loops import RowLoop, row_loops
-from accelopt_agent.rules.analysis.triton.single_iteration import loop_region, single_iteration
+from accelopt_agent.rules.analysis.triton.single_iteration import (
+    RowLoop,
+    loop_region,
+    row_loops,
+    single_iteration,
+)
 from accelopt_agent.rules.analysis.triton.storage import apart
 from accelopt_agent.rules.analysis.triton.values import Evaluation
 from accelopt_profiling.source_text import source_lines

@@ -13,8 +13,8 @@ from accelopt_agent.rules.analysis.rule_context import Rewrite, RuleContext
 from accelopt_agent.rules.analysis.triton.block_size import grid_axes
 from accelopt_agent.rules.analysis.triton.kernel import KernelLaunch, TritonKernel
 from accelopt_agent.rules.analysis.triton.launch_sizes import options_edits
-from accelopt_agent.rules.analysis.triton.pointers import addressed
 from accelopt_agent.rules.analysis.triton.product_tiles import ProductTiles, open_product
+from accelopt_agent.rules.analysis.triton.storage import addressed
 from accelopt_profiling.targets import UnknownTargetError, load_gpu
 
 #: Parts that are tried where nothing was measured, and the most: their sums are added up in memory.

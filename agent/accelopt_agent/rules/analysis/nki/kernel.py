@@ -325,3 +325,22 @@ def spelling(name: NkiDialect) -> NkiSpelling:
     }
     keeping = frozenset(path for path in parameters if operations()[path].keeps)
     return NkiSpelling(name, table()["packages"][name], parameters, name == "current", keeping)
+
+
+def element(kernel: NkiKernel, node: cst.BaseExpression) -> cst.BaseExpression:
+    """Return what ``node`` stands for: for ``tiles[i]`` the value that alone is appended to ``tiles``, else itself."""
+    if not isinstance(node, cst.Subscript) or not isinstance(node.value, cst.Name):
+        return node
+    name = node.value.value
+    bound = kernel.flow.binding(name)
+    if len(bound) != 1 or not isinstance(bound[0].value, cst.List) or bound[0].value.elements:
+        return node
+    appended = [
+        call.args[0].value
+        for use in kernel.flow.occurrences(name)
+        if isinstance(method := kernel.source.parent(use), cst.Attribute)
+        and method.attr.value == "append"
+        and isinstance(call := kernel.source.parent(method), cst.Call)
+        and len(call.args) == 1
+    ]
+    return appended[0] if len(appended) == 1 else node

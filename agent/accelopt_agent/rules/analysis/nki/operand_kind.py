@@ -7,8 +7,7 @@ from typing import Literal
 import libcst as cst
 
 from accelopt_agent.rules.analysis.constants import number
-from accelopt_agent.rules.analysis.nki.kernel import NISA, NL, NkiCall, NkiKernel
-from accelopt_agent.rules.analysis.nki.list_elements import element
+from accelopt_agent.rules.analysis.nki.kernel import NISA, NL, NkiCall, NkiKernel, element
 from accelopt_agent.rules.analysis.rule_context import RuleContext
 from accelopt_agent.rules.analysis.statement import Statement, root_name
 from accelopt_profiling.nki.operations.table import names

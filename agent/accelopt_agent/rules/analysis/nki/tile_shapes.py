@@ -8,7 +8,7 @@ import libcst as cst
 
 from accelopt_agent.rules.analysis.constants import number
 from accelopt_agent.rules.analysis.nki.kernel import NISA, NL, NkiCall, NkiKernel
-from accelopt_agent.rules.analysis.nki.list_elements import element as element_of
+from accelopt_agent.rules.analysis.nki.kernel import element as element_of
 from accelopt_agent.rules.analysis.nki.operand_kind import kind
 from accelopt_agent.rules.analysis.rule_context import RuleContext
 from accelopt_agent.rules.analysis.statement import Statement

@@ -13,8 +13,7 @@ from dataclasses import dataclass, field
 import libcst as cst
 
 from accelopt_agent.rules.analysis.rule_context import RuleContext
-from accelopt_agent.rules.analysis.triton.tile_flow import SizeNode, TileFlow
-from accelopt_agent.rules.analysis.triton.tile_value import ONE
+from accelopt_agent.rules.analysis.triton.tile_flow import ONE, SizeNode, TileFlow
 
 
 @dataclass

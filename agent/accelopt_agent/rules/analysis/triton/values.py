@@ -14,7 +14,7 @@ from typing import Any
 import libcst as cst
 
 from accelopt_agent.rules.analysis.triton.kernel import TL, TritonKernel
-from accelopt_agent.rules.analysis.triton.pointers import pointers
+from accelopt_agent.rules.analysis.triton.storage import pointers
 from accelopt_profiling.triton.functions.table import functions_of
 
 
