@@ -15,9 +15,9 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from accelopt_memory.database import Database
 from accelopt_memory.errors import MemoryUnavailableError, explain
 from accelopt_memory.location import NOWHERE
+from accelopt_memory.rows import Database
 
 #: Seconds to wait for another process that is writing; its transactions take milliseconds.
 BUSY_SECONDS = 2.0

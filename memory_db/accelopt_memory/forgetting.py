@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass, field
 
-from accelopt_memory.database import Database
 from accelopt_memory.memory import Memory
 from accelopt_memory.outcomes import Outcome
+from accelopt_memory.rows import Database
 
 #: An edit stopped helping when it helped on none of so many kernels, the last ones that it was tried on.
 STOPPED = 6

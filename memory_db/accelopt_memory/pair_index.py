@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from accelopt_memory.database import Database
 from accelopt_memory.feature_pack import fixed_row, pack, similarities
 from accelopt_memory.features import KernelFeatures
+from accelopt_memory.rows import Database
 from accelopt_profiling.plain import from_plain
 
 if TYPE_CHECKING:

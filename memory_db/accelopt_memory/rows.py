@@ -1,18 +1,22 @@
-"""Converts records to rows and back: fields that are no column's plain type are kept as JSON under ``<name>_json``."""
+"""Reads and writes rows of the database, and converts records to rows.
+
+Fields that are no column's plain type are kept as JSON under ``<name>_json``.
+"""
 
 from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Mapping
+import sqlite3
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from accelopt_memory.database import Database
 from accelopt_profiling.plain import from_plain, to_plain
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
+
 
 T = TypeVar("T", bound="DataclassInstance")
 
@@ -95,3 +99,30 @@ def from_row(cls: type[T], row: Mapping[str, Any]) -> T:
             value = row[column]
             data[field.name] = bool(value) if field.type == "bool" else value
     return from_plain(cls, data)
+
+
+Parameters = Sequence[Any] | Mapping[str, Any]
+
+
+class Database:
+    """One SQLite connection. Whoever opens it says what a transaction is."""
+
+    def __init__(self, conn: sqlite3.Connection) -> None:
+        self.conn = conn
+        conn.execute("PRAGMA recursive_triggers=on")  # the text index hears of rows that an insert replaces
+
+    def execute(self, sql: str, parameters: Parameters = ()) -> sqlite3.Cursor:
+        return self.conn.execute(sql, parameters)
+
+    def query(self, sql: str, parameters: Parameters = ()) -> list[dict[str, Any]]:
+        """Return the rows of a SELECT, each by column name."""
+        cursor = self.execute(sql, parameters)
+        names = [column[0] for column in cursor.description]
+        return [dict(zip(names, row, strict=True)) for row in cursor]
+
+    def insert(
+        self, table: str, row: Mapping[str, Any], on_conflict: Literal["ABORT", "IGNORE", "REPLACE"] = "ABORT"
+    ) -> None:
+        """Insert a row. ``on_conflict`` is what happens to one whose key is there."""
+        names, marks = ", ".join(f'"{name}"' for name in row), ", ".join("?" * len(row))
+        self.execute(f'INSERT OR {on_conflict} INTO "{table}" ({names}) VALUES ({marks})', list(row.values()))

@@ -8,9 +8,8 @@ import pytest
 from support.command import Command
 
 from accelopt_memory.features import KernelFeatures
-from accelopt_memory.learning_curve import learning_curve
 from accelopt_memory.memory import Memory
-from accelopt_memory.outcomes import Outcome
+from accelopt_memory.outcomes import Outcome, learning_curve
 from accelopt_memory.records import Pair
 
 

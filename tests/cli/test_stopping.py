@@ -159,7 +159,7 @@ main()
     "what",
     [
         "accelopt_agent.rules.catalogue:proposals",
-        "accelopt_agent.search.known_rewrites:KnownRewrites.read",
+        "accelopt_agent.search.trial:KnownRewrites.read",
         "accelopt_profiling.gate.gate:read",
         "accelopt_memory.memory:Memory.traps",
         "accelopt_profiling.job_files:job_files",

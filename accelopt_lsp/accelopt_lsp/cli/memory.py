@@ -260,7 +260,7 @@ def report(output: Path, as_json: bool) -> None:
 
     By operator and target, by rule and change, with the learning curve."""
     from accelopt_lsp.cli.memory_report_page import page
-    from accelopt_memory.learning_curve import learning_curve
+    from accelopt_memory.outcomes import learning_curve
 
     with open_memory(read_only=True) as opened:
         pairs, items = opened.pairs(checked=True), opened.outcomes.summaries()

@@ -7,8 +7,7 @@ from html import escape
 
 from accelopt_lsp.cli.report import STYLE, row, table
 from accelopt_lsp.features.wording import duration, times
-from accelopt_memory.learning_curve import WINDOW, KernelTries
-from accelopt_memory.outcomes import ItemSummary
+from accelopt_memory.outcomes import WINDOW, ItemSummary, KernelTries
 from accelopt_memory.records import Pair
 from accelopt_profiling import __version__
 

@@ -6,8 +6,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from accelopt_agent.experience.experience import TrackRecord
-from accelopt_agent.experience.selection import expected_log, item_of, track_record
+from accelopt_agent.experience.experience import TrackRecord, expected_log, item_of, track_record
 from accelopt_memory.features import kernel_features
 from accelopt_memory.memory import Memory
 from accelopt_memory.outcomes import OutcomePrior

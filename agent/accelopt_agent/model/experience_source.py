@@ -10,9 +10,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from accelopt_agent.experience.experience import ExperienceItem, KernelExperience, KnownFailure
-from accelopt_agent.experience.selection import ExperiencePolicy, choose_experience, policy_named
-from accelopt_agent.experience.short_change import short_change
+from accelopt_agent.experience.experience import (
+    ExperienceItem,
+    ExperiencePolicy,
+    KernelExperience,
+    KnownFailure,
+    choose_experience,
+    policy_named,
+    short_change,
+)
 from accelopt_agent.model.answer import estimated_tokens
 from accelopt_agent.model.prompt_templates import fenced
 from accelopt_agent.model.role_context import kernel_alone

@@ -17,10 +17,7 @@ from accelopt_agent.events import (
     SuggestionFound,
 )
 from accelopt_agent.search.budget import BudgetExhaustedError
-from accelopt_agent.search.candidate_validator import CandidateValidator, ValidationResult
 from accelopt_agent.search.control import LAST_CHECK
-from accelopt_agent.search.known_rewrites import KnownRewrites, Proposal
-from accelopt_agent.search.lessons_due import LessonWriter, lessons_due
 from accelopt_agent.search.node import Failure, Node
 from accelopt_agent.search.paid import PaidCost
 from accelopt_agent.search.proposer import Proposer, ProposerError
@@ -30,7 +27,7 @@ from accelopt_agent.search.recorder import (
     CONTINUED,
     PAUSED,
 )
-from accelopt_agent.search.scheduler import Concurrency, StepScheduler
+from accelopt_agent.search.scheduler import CandidateValidator, Concurrency, StepScheduler, ValidationResult
 from accelopt_agent.search.search_run import SearchRun
 from accelopt_agent.search.strategies.strategy import (
     AskProposer,
@@ -43,7 +40,7 @@ from accelopt_agent.search.strategies.strategy import (
     TryCandidate,
     ValidateNode,
 )
-from accelopt_agent.search.trial import Trial, VersionTexts, repeats
+from accelopt_agent.search.trial import KnownRewrites, Proposal, Trial, VersionTexts, repeats
 from accelopt_agent.search.trial_result import (
     candidate_outcome,
     failure_of,
@@ -53,7 +50,7 @@ from accelopt_agent.search.trial_result import (
 )
 from accelopt_agent.search.versions import MeasuredVersions
 from accelopt_agent.suggestions.accept import pair_of
-from accelopt_agent.suggestions.lesson import lesson_line
+from accelopt_agent.suggestions.lesson import LessonWriter, lesson_line, lessons_due
 from accelopt_agent.suggestions.suggestion import Suggestion
 from accelopt_memory.records import Pair, Rejection, Trap
 from accelopt_profiling.duration import duration_text

@@ -6,9 +6,17 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
 from accelopt_agent.syntax.token_lines import LogicalLine, TokenizedFunction, TokenizedSource, code_lines
-from accelopt_agent.transfer.alignment import align_lines, align_tokens, in_common, line_features, line_head
+from accelopt_agent.transfer.alignment import (
+    Renaming,
+    Votes,
+    align_lines,
+    align_tokens,
+    elected,
+    in_common,
+    line_features,
+    line_head,
+)
 from accelopt_agent.transfer.pair_edit import LinePlace
-from accelopt_agent.transfer.renaming import Renaming, Votes, elected
 
 #: Rounds of aligning and voting: each knows the names that the one before has found.
 ROUNDS = 3

@@ -14,7 +14,7 @@ from random import Random
 from statistics import fmean
 
 from accelopt_agent.evaluation.evaluators import CostUnavailableError
-from accelopt_agent.experience.selection import choose_experience, expected_log, item_of, policies
+from accelopt_agent.experience.experience import choose_experience, expected_log, item_of, policies
 from accelopt_agent.search.strategies.step_expectation import FIRST, LAST
 from accelopt_agent.transfer.edit_transfer import transfer
 from accelopt_agent.transfer.pair_edit import edit_id, read_edit

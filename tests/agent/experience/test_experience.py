@@ -10,8 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from accelopt_agent.experience.selection import choose_experience, policies, policy_named, track_record
-from accelopt_agent.experience.short_change import short_change
+from accelopt_agent.experience.experience import (
+    choose_experience,
+    policies,
+    policy_named,
+    short_change,
+    track_record,
+)
 from accelopt_agent.model.answer import Answer
 from accelopt_agent.model.experience_source import ExperienceSource, coder_text, experience_text
 from accelopt_agent.model.proposer import ModelProposer

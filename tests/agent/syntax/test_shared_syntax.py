@@ -11,7 +11,7 @@ from accelopt_agent.rules.catalogue import proposals
 from accelopt_agent.syntax.fingerprint import file_fingerprint, rewrite_fingerprint
 from accelopt_agent.syntax.kernel_change import kernel_changed, only_kernel_changed
 from accelopt_agent.syntax.token_lines import read_tokens
-from accelopt_agent.transfer.soundness import is_sound
+from accelopt_agent.transfer.edit_transfer import is_sound
 from accelopt_benchmarks.checkout import EXAMPLES
 from accelopt_memory.features import kernel_features
 from accelopt_profiling.gate.reading.read import limits_of_sizes, named_values, read, uses_files

@@ -2,7 +2,7 @@
 
 import pytest
 
-from accelopt_agent.transfer.soundness import is_sound
+from accelopt_agent.transfer.edit_transfer import is_sound
 
 HEAD = "import triton\nimport triton.language as tl\n\nWIDE = 64\n\n\n@triton.jit\ndef kernel(x, n, B: tl.constexpr):\n"
 BEFORE = HEAD + "    at = tl.arange(0, B)\n    tl.store(x + at, at)\n"
