@@ -1,4 +1,4 @@
-"""Packs the features of a kernel into a few hundred bytes, and compares many packed ones with one at once.
+"""Packs the features of a kernel, and compares many packed ones with one.
 
 A packed kernel is a header (how many items and shingles, a hash of the bound), the items, their counts and the
 shingles, all little-endian. An item is a called function, a loop or a data type: 30 bits of a hash of its name below
@@ -17,11 +17,12 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from accelopt_memory.features import SHINGLE_DIGITS, SHINGLES_KEPT, KernelFeatures
-from accelopt_memory.similarity import WEIGHTS
 
 if TYPE_CHECKING:
     import numpy as np
 
+#: The weight of each part. A part that neither kernel has says nothing and is left out of the sum.
+WEIGHTS = {"calls": 0.45, "shingles": 0.30, "loops": 0.10, "dtypes": 0.05, "bound": 0.10}
 #: The most items of a kernel that are compared at once; of those that have more, the score is an estimate.
 ITEMS = 40
 _HEADER = struct.Struct("<BBI")
@@ -126,11 +127,14 @@ def fixed_row(packed: bytes) -> bytes:
 
 
 def similarities(features: KernelFeatures, rows: Sequence[bytes]) -> np.ndarray[Any, Any]:
-    """Return the similarity (``similarity.similarity``) of ``features`` with each of the fixed ``rows``."""
+    """Return the similarity of ``features`` with each of the fixed ``rows``.
+
+    It is the weighted mean of the parts' Jaccard indices: 0 for nothing in common, 1 for the same structure.
+    """
     import numpy as np
 
     table = np.frombuffer(b"".join(rows), dtype=np.uint8).reshape(-1, ROW_BYTES)
-    own = np.frombuffer(fixed_row(pack_numbers(features)), dtype=np.uint8).reshape(1, ROW_BYTES)
+    own = np.frombuffer(fixed_row(pack(features)[0]), dtype=np.uint8).reshape(1, ROW_BYTES)
     items, counts, shingles, bounds = _columns(table)
     own_items, own_counts, own_shingles, own_bound = _columns(own)
     used = int((own_counts[0] > 0).sum())
@@ -155,11 +159,6 @@ def similarities(features: KernelFeatures, rows: Sequence[bytes]) -> np.ndarray[
     weights += WEIGHTS["bound"] * both_bound
     result: np.ndarray[Any, Any] = np.minimum(1.0, total / np.where(weights > 0, weights, 1.0))
     return result
-
-
-def pack_numbers(features: KernelFeatures) -> bytes:
-    """Return the packed kernel without its names."""
-    return pack(features)[0]
 
 
 def _columns(table: np.ndarray[Any, Any]) -> tuple[np.ndarray[Any, Any], ...]:

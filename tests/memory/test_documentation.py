@@ -6,8 +6,8 @@ from pathlib import Path
 from sqlite_utils import Database
 
 from accelopt_memory import profile_cache
+from accelopt_memory.feature_pack import WEIGHTS
 from accelopt_memory.migrations import migrations
-from accelopt_memory.similarity import WEIGHTS
 
 PAGE = (Path(__file__).parents[2] / "docs" / "explanation" / "memory.md").read_text(encoding="utf-8")
 

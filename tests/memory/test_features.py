@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.silu_kernel import SLOW
 
+from accelopt_benchmarks.memory.similarity import similarity, sketch_jaccard, weighted_jaccard
 from accelopt_memory.features import SHINGLES_KEPT, KernelFeatures, kernel_features
-from accelopt_memory.similarity import similarity, sketch_jaccard, weighted_jaccard
 
 TRITON = """
 import triton

@@ -18,6 +18,7 @@ from accelopt_agent.experience.experience import choose_experience, expected_log
 from accelopt_agent.search.strategies.step_expectation import FIRST, LAST
 from accelopt_agent.transfer.edit_transfer import transfer
 from accelopt_agent.transfer.pair_edit import edit_id, read_edit
+from accelopt_benchmarks.memory.similarity import similarity
 from accelopt_benchmarks.result import GoalResult
 from accelopt_benchmarks.search.landscape import Explored
 from accelopt_benchmarks.search.study import NEAR
@@ -25,7 +26,6 @@ from accelopt_benchmarks.search.world import World
 from accelopt_memory.features import KernelFeatures, kernel_features
 from accelopt_memory.outcomes import Outcome, OutcomePrior
 from accelopt_memory.records import LikeFailure, Match, Pair, Trap
-from accelopt_memory.similarity import similarity
 from accelopt_profiling.measurement import KernelMeasurement
 
 #: A search that does not get there is counted with so many candidates; the best is also looked at after so many.

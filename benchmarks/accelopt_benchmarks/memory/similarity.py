@@ -1,13 +1,11 @@
-"""Computes how similar two kernels are."""
+"""Computes how similar two kernels are, part by part."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from accelopt_memory.feature_pack import WEIGHTS
 from accelopt_memory.features import SHINGLES_KEPT, KernelFeatures
-
-#: The weight of each part. A part that neither kernel has says nothing and is left out of the sum.
-WEIGHTS = {"calls": 0.45, "shingles": 0.30, "loops": 0.10, "dtypes": 0.05, "bound": 0.10}
 
 
 def similarity(a: KernelFeatures, b: KernelFeatures) -> float:
