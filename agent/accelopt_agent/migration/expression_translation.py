@@ -111,7 +111,7 @@ class ExpressionTranslation(ABC):
         )
 
     def value(self, node: ast.expr) -> str:
-        """Translate an expression, and put what has to come first before the statement."""
+        """Translate an expression; what comes first stands before the statement."""
         if isinstance(node, ast.Subscript) and self._is_tensor(node.value):
             return self.view(node).text
         if isinstance(node, ast.Call):
@@ -193,7 +193,7 @@ class ExpressionTranslation(ABC):
         return self._sent(call, {})
 
     def _sent(self, call: ast.Call, clips: dict[int, str]) -> str:
-        """Return a call of a function of ``nl``, or of anything else, with its operands translated and cut."""
+        """Return a call with its operands translated and cut."""
         keywords = [
             k
             for k in call.keywords
@@ -277,7 +277,7 @@ class MaskTranslation:
         return None
 
     def clips(self, value: ast.expr) -> dict[int, str]:
-        """Return what a call's mask leaves of each axis: the number of positions."""
+        """Return the number of positions of each axis that a mask leaves."""
         argument = next((k.value for k in getattr(value, "keywords", []) if k.arg == "mask"), None)
         if isinstance(argument, ast.Name) and argument.id in self._limits:
             return self._limits[argument.id]
@@ -295,7 +295,7 @@ class MaskTranslation:
         return limits
 
     def assignment(self, name: str, mask: ast.expr) -> list[str]:
-        """Return the statements that replace a mask with the number of positions that it leaves of each axis."""
+        """Return the statements that replace a mask with numbers of positions."""
         bounds = self._bounds(mask)
         places = {axis: name if len(bounds) == 1 else self._fresh(name) for axis in bounds}
         self._limits[name] = places
@@ -348,7 +348,7 @@ def _conjunction(mask: ast.expr) -> list[ast.expr]:
 
 @dataclass
 class TensorView:
-    """A translated operand: its text, and the text of each dimension of the result where it is known."""
+    """A translated operand: its text, and those of its known dimensions."""
 
     text: str
     counts: list[str] = field(default_factory=list)
@@ -373,7 +373,9 @@ class ViewTranslation:
         shape: list[int],
         clips: dict[int, str] | None,
     ) -> TensorView:
-        """Translate ``base[entries]``: ``sizes`` are those of the tensor, ``shape`` that of the result.
+        """Translate ``base[entries]``.
+
+        ``sizes`` are those of the tensor, ``shape`` that of the result.
 
         Raises:
             UntranslatableError: the indices are neither slices nor affine.
@@ -387,8 +389,10 @@ class ViewTranslation:
             return TensorView(text)
 
     def _pattern_view(self, base: str, entries: list[ast.expr], sizes: list[int], rank: int) -> str | None:
-        """Return ``base.ap(...)`` for indices that are no slices, with the strides of the size that ran; None where
-        an index is not affine."""
+        """Return ``base.ap(...)`` for indices that are no slices.
+
+        The strides are those of the size that ran. None where an index is not affine.
+        """
         if len(entries) != len(sizes):
             return None
         read = [
@@ -487,7 +491,7 @@ class ViewTranslation:
         return f"{index.offset}:{end}:{step}", [a.axis for a in axes], inner.count
 
     def _keep_rank(self, texts: list[str], numbers: list[int], rank: int, slices: int) -> None:
-        """Turn numbers into slices of one, so that a tile keeps two dimensions."""
+        """Turn numbers into slices of one: a tile keeps two dimensions."""
         missing = min(rank, 2) - slices
         opened = [n for n in range(len(texts)) if n not in numbers]
         after = [n for n in numbers if not opened or n > opened[0]]

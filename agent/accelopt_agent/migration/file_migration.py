@@ -29,7 +29,7 @@ _BETA1 = "neuronxcc.nki"
 
 @dataclass(frozen=True)
 class UnmovedLine:
-    """A 1-based line of the original that has to be moved by hand, and why."""
+    """A 1-based line that has to be moved by hand, and why."""
 
     line: int
     reason: str
@@ -54,7 +54,7 @@ def is_beta1(text: str) -> bool:
 
 
 def migrate_text(text: str, facts: Iterable[ExpressionFact]) -> FileMigration:
-    """Translate ``text``, of which ``facts`` say what its expressions were when it ran.
+    """Translate ``text``; ``facts`` are what its expressions were in a run.
 
     Raises:
         SyntaxError: it does not parse.
@@ -132,7 +132,10 @@ def _import(node: ast.Import | ast.ImportFrom) -> list[str] | None:
 
 
 def _decorator(decorator: ast.expr, names: ModuleNames) -> str | None:
-    """Return today's decorator, "" for one that is gone, None for one that is not NKI's."""
+    """Return today's decorator.
+
+    It is "" for one that is gone, None for one that is not NKI's.
+    """
     called = decorator.func if isinstance(decorator, ast.Call) else decorator
     dotted = names.dotted(called)
     if not dotted.startswith(_BETA1):
@@ -144,7 +147,10 @@ def _decorator(decorator: ast.expr, names: ModuleNames) -> str | None:
 
 
 def statements_of(function: ast.FunctionDef) -> Iterator[ast.stmt]:
-    """Yield the statements of a function, its loops included, but not imports, nor those of inner functions."""
+    """Yield the statements of a function, its loops included.
+
+    Imports are left out, and statements of inner functions.
+    """
     waiting: list[ast.AST] = list(reversed(function.body))
     while waiting:
         node = waiting.pop()
@@ -175,7 +181,10 @@ _UNRECORDED = (
 
 
 def _not_run(function: ast.FunctionDef, table: FactTable, names: ModuleNames) -> set[int]:
-    """Return the lines of a function with a call of NKI's, or in a kernel any expression, that did not run."""
+    """Return the lines of a function that did not run.
+
+    They hold a call of NKI's or, in a kernel, any expression.
+    """
     lines: set[int] = set()
     kernel = table.any_in(function)
     for statement in statements_of(function):
@@ -220,7 +229,7 @@ _ENDS = re.compile(r"\r\n|\r|\n")
 
 
 class StatementEdits:
-    """A text, its tree, and what is to stand in the place of some of its parts."""
+    """A text, its tree, and replacements of some of its parts."""
 
     def __init__(self, text: str) -> None:
         """Parse ``text``.
@@ -240,7 +249,7 @@ class StatementEdits:
     # What to change
 
     def replace(self, statement: ast.stmt, lines: Sequence[str]) -> None:
-        """Let ``lines`` stand for a statement without a body. None take it away."""
+        """Replace a statement without a body by ``lines``; None remove it."""
         self._statements[statement] = lines
 
     def replace_expression(self, node: ast.expr, text: str, owner: ast.stmt) -> None:
@@ -278,7 +287,7 @@ class StatementEdits:
     # Places
 
     def _offset(self, line: int, column: int) -> int:
-        """Return where a 1-based line's column, in bytes of UTF-8, stands in the text."""
+        """Return the offset of a 1-based line's column, in bytes of UTF-8."""
         text = self._lines[line - 1] if line <= len(self._lines) else ""
         return self._starts[line - 1] + len(text.encode()[:column].decode())
 
@@ -314,7 +323,10 @@ class StatementEdits:
         return [text for at, text in self._comments if first <= at < last]
 
     def _move_comments(self, first: int, last: int, line_start: int) -> None:
-        """Put the comments of a part that is replaced on lines of their own, before the line at ``line_start``."""
+        """Put the comments of a replaced part on lines of their own.
+
+        They stand before the line at ``line_start``.
+        """
         line = self._starts.index(line_start) + 1
         for comment in self._comments_in(first, last):
             self._edits.append((line_start, line_start, f"{self._indentation(line)}{comment}{self._newline}"))
@@ -374,7 +386,10 @@ class StatementEdits:
         return next((n for n, start in enumerate(self._starts) if start > offset), len(self._starts))
 
     def _last_head_line(self, owner: ast.AST, colon: int) -> int:
-        """Return the last line that a body may begin on which follows the colon of ``owner``'s head directly."""
+        """Return the last line on which a body may begin.
+
+        It follows the colon of ``owner``'s head directly.
+        """
         if isinstance(owner, ast.Module):
             return 0
         line = self._span_line(colon)

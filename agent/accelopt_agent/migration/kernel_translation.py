@@ -245,12 +245,15 @@ class InstructionTranslation(ExpressionTranslation):
         return [f"{nisa}.{name}({', '.join(sent)})"]
 
     def _memory(self, target: ast.expr | None) -> str:
-        """Return the memory of what an assignment writes a part of; "" where that is not known."""
+        """Return the memory that an assignment writes to, "" where unknown."""
         fact = self.facts.of(target.value) if isinstance(target, ast.Subscript) else None
         return "" if fact is None else fact.memory
 
     def _unlike_sides(self, arguments: dict[str, ast.expr]) -> list[ast.expr]:
-        """Return the operands of ``tensor_tensor`` where their shapes differ, which today's has to have alike."""
+        """Return the operands of ``tensor_tensor`` where their shapes differ.
+
+        Today's has to have them alike.
+        """
         sides = [arguments[n] for n in ("data1", "data2") if n in arguments]
         shapes = [self.facts.shape(s) for s in sides]
         return sides if len(sides) == 2 and all(shapes) and shapes[0] != shapes[1] else []
@@ -321,7 +324,9 @@ class KernelTranslation(InstructionTranslation):
     """
 
     def translate(self, statement: ast.stmt) -> list[str] | None:
-        """Return today's lines for a simple statement, [] for one that goes away, None where it stays as it is.
+        """Return today's lines for a simple statement.
+
+        They are [] for one that goes away, None where it stays as it is.
 
         Raises:
             UntranslatableError: it cannot be moved by itself.

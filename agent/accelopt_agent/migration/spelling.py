@@ -1,4 +1,7 @@
-"""Names of NKI's modules, functions and arguments in both dialects, and the error for what has no counterpart."""
+"""Names of NKI's modules, functions and arguments in both dialects.
+
+What has no counterpart is an error.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +36,7 @@ ENGINES = {f"{name}_engine": name for name in ("tensor", "vector", "scalar", "gp
 
 
 def removed(module: str) -> frozenset[str]:
-    """Return the names of a module of today's package ("nki.language") that are gone."""
+    """Return the names that today's ``module`` ("nki.language") lost."""
     return frozenset(
         name.rpartition(".")[2]
         for name, entry in changes("names").items()
@@ -52,7 +55,7 @@ class UntranslatableError(Exception):
 
 @dataclass(frozen=True)
 class ModuleNames:
-    """The names under which a file knows NKI's modules: ``nl``, ``nisa``; and single functions by dotted name."""
+    """The names by which a file knows NKI's modules and functions."""
 
     names: dict[str, str]
 
@@ -71,7 +74,7 @@ class ModuleNames:
         return dotted.removeprefix(prefix) if dotted.startswith(prefix) else ""
 
     def module(self, dotted: str, usual: str) -> str:
-        """Return the name of a module in the file, ``usual`` where it has none."""
+        """Return a module's name in the file, ``usual`` where it has none."""
         return next((name for name, module in self.names.items() if module == dotted), usual)
 
 

@@ -14,7 +14,7 @@ from accelopt_agent.syntax.lines import split_lines
 
 
 class InvalidAnswerError(ValueError):
-    """An answer without edits, or with edits that do not fit the file. The message is one line."""
+    """An answer without edits that fit the file; one line."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ def apply_edits(text: str, edits: list[Replacement]) -> str:
 
 
 def _place(lines: tuple[str, ...], search: tuple[str, ...]) -> tuple[int, str]:
-    """Find ``search`` in ``lines``. Return its index and the indent that it lacks there."""
+    """Find ``search`` in ``lines``: its index, and the indent it lacks."""
     places = []
     for at in range(len(lines) - len(search) + 1):
         indent = _missing_indent(lines[at : at + len(search)], search)
@@ -152,14 +152,16 @@ _MARK = re.compile(r"^\s*#\s*(?:<{3}|>{3})\s*change\s+\d+\s*$", re.IGNORECASE)
 
 @dataclass(frozen=True, order=True)
 class Anchor:
-    """The lines ``first`` to ``last`` (1-based, inclusive) of a file, which a plan wants changed."""
+    """The lines ``first`` to ``last`` (1-based, inclusive) that a plan changes."""
 
     first: int
     last: int
 
 
 def parse_anchors(plan: str, text: str) -> tuple[Anchor, ...]:
-    """Read the lines that ``plan`` names first as anchors in ``text``: in order, overlapping ones joined.
+    """Read the lines that ``plan`` names first as anchors in ``text``.
+
+    They are in order, overlapping ones joined.
 
     Raises:
         InvalidAnswerError: it names none, too many, or lines that the file does not have.
@@ -189,7 +191,7 @@ def parse_anchors(plan: str, text: str) -> tuple[Anchor, ...]:
 
 
 def numbered(text: str, first: int = 1, last: int | None = None, hidden: Collection[int] = ()) -> str:
-    """Return the lines ``first`` to ``last`` of ``text`` but those ``hidden``, each with its number in the file."""
+    """Return lines of ``text`` with their numbers, but those ``hidden``."""
     lines = split_lines(text).texts
     return "\n".join(
         f"{number} {lines[number - 1]}".rstrip() if number else LEFT_OUT
@@ -204,8 +206,7 @@ def text_with_anchors(
     last: int | None = None,
     hidden: Collection[int] = (),
 ) -> str:
-    """Return the lines ``first`` to ``last`` of ``text`` but those ``hidden``, with a mark before and after each
-    anchor."""
+    """Return lines of ``text`` with each anchor marked, but those ``hidden``."""
     begins = {a.first: k for k, a in enumerate(anchors, 1)}
     ends = {a.last: k for k, a in enumerate(anchors, 1)}
     lines = split_lines(text).texts
@@ -220,7 +221,7 @@ def text_with_anchors(
 
 
 def _visible(numbers: range, hidden: Collection[int]) -> Iterator[int]:
-    """Yield the ``numbers`` that are not hidden, and 0 once in the place of each run of those that are."""
+    """Yield the ``numbers``, and 0 once for each run of ``hidden`` ones."""
     before = 0
     for number in numbers:
         if number not in hidden:
@@ -231,7 +232,9 @@ def _visible(numbers: range, hidden: Collection[int]) -> Iterator[int]:
 
 
 def apply_plan_answer(text: str, anchors: Sequence[Anchor], answer: str) -> str:
-    """Apply the changes of ``answer`` to ``text``: one per anchor, or search-and-replace edits inside the anchors.
+    """Apply the changes of ``answer`` to ``text``.
+
+    There is one per anchor, or they are search-and-replace edits inside the anchors.
 
     Raises:
         InvalidAnswerError: a change has no anchor, an anchor has no change or is unchanged, a mark stayed in the code,
@@ -285,7 +288,7 @@ def _changes(answer: str, count: int) -> dict[int, list[str]] | None:
 
 
 def _indented(new: list[str], old: Sequence[str]) -> list[str]:
-    """Indent ``new`` like ``old`` where the model began its lines at the left edge."""
+    """Indent ``new`` like ``old`` where it begins at the left edge."""
     want = min((_indent(line) for line in old if line.strip()), default=0)
     have = min((_indent(line) for line in new if line.strip()), default=want)
     prefix = next((line[:want] for line in old if line.strip() and _indent(line) == want), "")
@@ -299,7 +302,10 @@ def _indent(line: str) -> int:
 
 
 def _inside(before: str, after: str, anchors: Sequence[Anchor]) -> None:
-    """Raise InvalidAnswerError where ``after`` differs from ``before`` outside the anchors, or does not inside one."""
+    """Check that ``after`` differs inside every anchor, and nowhere else.
+
+    Raises InvalidAnswerError.
+    """
     old, new = split_lines(before).texts, split_lines(after).texts
     touched: set[int] = set()
     for tag, low, high, _, _ in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():

@@ -63,8 +63,10 @@ class ExperienceSource:
         self.policy = policy_named(policy) if isinstance(policy, str) else policy
 
     async def of(self, node: Node) -> KernelExperience:
-        """Return the experience for a version, with what this search checked so far; nothing where the memory cannot be
-        read."""
+        """Return the experience for a version.
+
+        What this search checked so far belongs to it; there is none where the memory cannot be read.
+        """
         return await interruptible(self._read, node)
 
     def planner_text(self, experience: KernelExperience) -> str:
@@ -135,7 +137,10 @@ def coder_text(
 
 
 def _nearest_first(items: Sequence[ExperienceItem], plan: str) -> list[ExperienceItem]:
-    """Return the items by how many words they share with the plan. Those that share none are left out."""
+    """Return the items by how many words they share with the plan.
+
+    Those that share none are left out.
+    """
     words = _words(plan)
     scored = [(len(words & _item_words(item)), -place, item) for place, item in enumerate(items)]
     return [item for shared, _, item in sorted(scored, key=lambda s: (-s[0], -s[1])) if shared]
@@ -179,7 +184,10 @@ def experience_text(experience: KernelExperience, tokens: int | None = None) -> 
 
 
 def renamed_text(change: Sequence[str], left_out: int, item: ExperienceItem) -> str:
-    """Return a change that helped another kernel as it would read in this one, as Markdown."""
+    """Return a change that helped another kernel, spelled as in this one.
+
+    The text is Markdown.
+    """
     more = f"\n({left_out} more lines changed)" if left_out else ""
     return (
         f"A change that helped a kernel like this one ({_line(item.summary, SUMMARY_CHARACTERS)}"

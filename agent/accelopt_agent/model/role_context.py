@@ -28,8 +28,11 @@ ALIKE = 0.4
 
 
 def planner_window(node: Node, unusable: Sequence[str] = (), share: Share = "file") -> str:
-    """List what was tried on ``node``, the plans and answers that could not be used, and the fastest versions of the
-    whole search, the two fastest with their net change; in Markdown."""
+    """List what was tried on ``node``, in Markdown.
+
+    The plans and answers that could not be used follow, and the fastest versions of the whole search, the two fastest
+    with their net change.
+    """
     children = [_line(child, node) for child in _newest(node.children)]
     versions = list(node.root.walk())
     ranked = sorted((n for n in versions if n.parent is not None and n.sound), key=lambda n: n.us)
@@ -53,8 +56,10 @@ def planner_window(node: Node, unusable: Sequence[str] = (), share: Share = "fil
 
 
 def coder_window(node: Node, plan: str, share: Share = "file") -> str:
-    """List the failed rewrites of ``node``, and show a similar change that worked elsewhere, as much of it as ``share``
-    permits."""
+    """List the failed rewrites of ``node``, and a similar change that worked.
+
+    Of that as much is shown as ``share`` permits.
+    """
     failed = [_line(child, node) for child in _newest(node.children) if not child.sound]
     siblings = [s for s in (node.parent.children if node.parent else []) if s is not node]
     cousins = [c for s in siblings for c in s.children if c.sound and c.parent is not None]
@@ -77,7 +82,7 @@ def shown_change(node: Node, share: Share, lines: int = LINES_SHOWN) -> str:
 
 
 def net_change(node: Node, share: Share) -> str:
-    """Show what ``node`` changes of the original, all of it or only inside the kernel."""
+    """Show what ``node`` changes of the original, or of the kernel alone."""
     return _change_from(node.root, node, share, NET_LINES)
 
 
@@ -90,7 +95,7 @@ def _change_from(before: Node, after: Node, share: Share, lines: int) -> str:
 
 
 def kernel_alone(text: str, name: str) -> str:
-    """Return the lines of the kernel in ``text``; "" where it is not there."""
+    """Return the kernel's lines in ``text``; "" where it is not there."""
     kernel = next((k for k in find_kernels(text).kernels if k.name == name), None)
     if kernel is None:
         return ""
@@ -98,8 +103,11 @@ def kernel_alone(text: str, name: str) -> str:
 
 
 def change(before: str, after: str, most: int = LINES_SHOWN) -> str:
-    """Return the changed lines of a rewrite, with one line around them, at most ``most``, as a fenced diff; where they
-    are more, the added ones first, since the others stand in the file before."""
+    """Return the changed lines of a rewrite as a fenced diff.
+
+    There is one line around them, and at most ``most``; where they are more, the added ones come first, since the
+    others stand in the file before.
+    """
     old, new = split_lines(before).texts, split_lines(after).texts
     lines = [
         line for line in difflib.unified_diff(old, new, lineterm="", n=1)
@@ -144,8 +152,11 @@ FINDING_CHARACTERS = 240
 
 
 def digest(measurement: KernelMeasurement) -> str:
-    """Return the kernel's cost as a Markdown list: its time and limit, its counters grouped by how they are known, its
-    costly lines. Quantities of zero are left out."""
+    """Return the kernel's cost as a Markdown list.
+
+    It has its time and limit, its counters grouped by how they are known, and its costly lines. Quantities of zero are
+    left out.
+    """
     latency = measurement.latency
     lines = [f"- time: {number(Quantity(latency.us, latency.known, 'us', latency.low_us, latency.high_us))}"]
     peak = measurement.percent_of_peak
@@ -181,7 +192,7 @@ def digest(measurement: KernelMeasurement) -> str:
 
 
 def digests(measurement: KernelMeasurement, others: Sequence[KernelMeasurement]) -> str:
-    """Return the kernel's digest, and after it those of the file's other kernels, each under its name."""
+    """Return the kernel's digest, and those of the file's other kernels."""
     parts = [f"`{measurement.name}`:\n{digest(measurement)}" if others else digest(measurement)]
     parts += [f"`{other.name}`, which the problem launches too:\n{digest(other)}" for other in others]
     return "\n\n".join(parts)

@@ -41,7 +41,10 @@ from accelopt_profiling.triton_adapter.versions import NEWEST, minor_version
 
 
 def system_prompt(role: Role, node: Node, target: str) -> str:
-    """Return the prompt's part that is the same for all queries to ``role`` about kernels of one dialect and target."""
+    """Return the part of a prompt that all queries to ``role`` share.
+
+    They are about kernels of one dialect and target.
+    """
     name = f"{node.kernel.dialect}/{role}"
     if "facts" in placeholders(name):
         return render(name, target=target, facts=target_text(target))
@@ -81,15 +84,21 @@ def _others(node: Node, share: Share) -> Sequence[KernelMeasurement]:
 
 
 def planner_again_user(user: str, answer: str, error: str) -> str:
-    """Build the planner's prompt after a plan that cannot be carried out: the question again, and why."""
+    """Build the planner's prompt after a plan that cannot be carried out.
+
+    It is the question again, and why.
+    """
     return render("planner_again_user", question=user, answer=fenced(answer, "text"), error=error)
 
 
 def coder_user(
     node: Node, plan: Plan, share: Share = "file", example: str = "", briefing: Briefing | None = None
 ) -> str:
-    """Build the coder's prompt: what may be shown of the file, the anchors marked, known mistakes, an ``example`` of a
-    change that helped a like kernel, and the plan."""
+    """Build the coder's prompt.
+
+    It shows what may be shown of the file, the anchors marked, known mistakes, an ``example`` of a change that helped a
+    like kernel, and the plan.
+    """
     first, last = visible_lines(node, share)
     lines = split_lines(node.text).texts
     planned = "\n".join("\n".join(lines[a.first - 1 : a.last]) for a in plan.anchors or [Anchor(first, last)])
@@ -122,7 +131,7 @@ def _arguments(node: Node, share: Share) -> str:
 def debugger_answer_user(
     node: Node, plan: Plan, answer: str, error: str, share: Share = "file", briefing: Briefing | None = None
 ) -> str:
-    """Build the debugger's prompt for an answer that failed a check before anything ran."""
+    """Build the debugger's prompt for an answer that failed before a run."""
     return render(
         "debugger_answer_user",
         task=coder_user(node, plan, share, "", briefing),
@@ -133,8 +142,10 @@ def debugger_answer_user(
 
 
 def debugger_user(node: Node, settings: ModelSettings, briefing: Briefing | None = None) -> str:
-    """Build the debugger's prompt for a version that failed: the whole last change, its siblings, the exact error, and
-    on which cases it was right."""
+    """Build the debugger's prompt for a version that failed.
+
+    It tells the whole last change, its siblings, the exact error, and on which cases it was right.
+    """
     first, last = visible_lines(node, settings.share)
     brief = briefing or Briefing()
     code = text_with_anchors(node.text, (), first, last, brief.hidden)
@@ -156,7 +167,7 @@ def debugger_user(node: Node, settings: ModelSettings, briefing: Briefing | None
 
 
 def visible_lines(node: Node, share: Share) -> tuple[int, int]:
-    """Return the first and last line of the file that may be shown."""
+    """Return the first and last line that may be shown."""
     if share == "kernel":
         return node.kernel.first_line, node.kernel.end_line
     return 1, len(split_lines(node.text.rstrip()).texts)
@@ -186,9 +197,11 @@ def mistakes() -> tuple[KnownMistake, ...]:
 
 
 def near_mistakes(dialect: Dialect, *texts: str) -> list[KnownMistake]:
-    """Return the known mistakes whose pattern matches one of ``texts`` (the planned lines, a plan, an error),
-    at most ``MISTAKES_SHOWN``: those that match the last text most often first, since it says what is about
-    to be done, then those that match all texts most often."""
+    """Return the known mistakes whose pattern matches one of ``texts``.
+
+    The texts are the planned lines, a plan, an error. At most ``MISTAKES_SHOWN`` are returned: those that match the
+    last text most often first, since it says what is about to be done, then those that match all texts most often.
+    """
     counts = [
         ([len(re.findall(m.near, text, re.IGNORECASE)) for text in texts], m)
         for m in mistakes() if m.dialect == dialect
@@ -198,7 +211,7 @@ def near_mistakes(dialect: Dialect, *texts: str) -> list[KnownMistake]:
 
 
 def mistakes_section(entries: list[KnownMistake]) -> str:
-    """Format the mistakes as a Markdown list with its head for a prompt; empty where there are none."""
+    """Format the mistakes as a Markdown list; empty where there are none."""
     return "Take care:\n" + "\n".join(f"- {m.text}" for m in entries) + "\n\n" if entries else ""
 
 
@@ -220,8 +233,11 @@ _PACKAGES: dict[str, NkiDialect] = {"neuronxcc.nki": "beta1", "nki": "current"}
 
 @cache
 def dialect_functions() -> dict[str, list[dict[str, str]]]:
-    """Return the functions of each dialect: of NKI those that the emulator computes, of Triton those of the installed
-    version, or of the newest one where none is."""
+    """Return the functions of each dialect.
+
+    Of NKI they are those that the emulator computes, of Triton those of the installed version, or of the newest one
+    where none is.
+    """
     return {
         "triton": [
             {"name": f"tl.{o.name}", "signature": f"({parameters})", "about": ""}
@@ -256,8 +272,11 @@ def dialect_of(kernel: Kernel) -> str:
 def dialect_text(
     kernel: Kernel, bound: str | None, text: str, plan: str = "", characters: int = CHARACTERS
 ) -> str:
-    """Return the functions that a rewrite of ``kernel`` may use, as Markdown: first those that ``plan`` or an error
-    speaks of, then those for what limits it (``bound``), then those that ``text`` uses, then the others."""
+    """Return the functions that a rewrite of ``kernel`` may use, as Markdown.
+
+    First come those that ``plan`` or an error speaks of, then those for what limits it (``bound``), then those that
+    ``text`` uses, then the others.
+    """
     functions = dialect_functions().get(dialect_of(kernel), [])
     patterns = _topics()["topics"]
     topics = next(
@@ -308,7 +327,10 @@ _SCALES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 
 @cache
 def target_text(name: str) -> str:
-    """Return the target's sizes, rates and costs as a Markdown list, one line per part; "" for an unknown target."""
+    """Return the target's sizes, rates and costs as a Markdown list.
+
+    Each part has a line; "" for an unknown target.
+    """
     try:
         target = load_target(name)
     except UnknownTargetError:

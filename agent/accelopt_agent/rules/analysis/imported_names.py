@@ -1,4 +1,4 @@
-"""Resolves dotted names to import paths, however the import is spelled, and spells a path as the file would."""
+"""Resolves dotted names to import paths, and spells paths for a file."""
 
 from __future__ import annotations
 
@@ -22,14 +22,17 @@ def dotted(node: cst.BaseExpression) -> str | None:
 
 
 class ImportedNames:
-    """Import bindings of a module and of the functions around and inside a kernel; later ones win."""
+    """Import bindings of a module and of the functions around a kernel.
+
+    Later ones win.
+    """
 
     def __init__(self) -> None:
         self._paths: dict[str, str] = {}
         self._assigned: set[str] = set()
 
     def bind_all(self, body: Sequence[ast.stmt]) -> None:
-        """Bind the imports and aliases in ``body``, not looking into functions and classes below it."""
+        """Bind the imports and aliases in ``body``, none of inner functions."""
         for statement in _statements(body):
             if isinstance(statement, (ast.Import, ast.ImportFrom)):
                 paths = import_paths(statement).items()
@@ -44,7 +47,10 @@ class ImportedNames:
                 self._paths.pop(argument.arg, None)
 
     def _bind(self, target: ast.expr, value: ast.expr) -> None:
-        """Bind ``F = torch.nn.functional``; another value hides the name, but for the None of what is missing."""
+        """Bind ``F = torch.nn.functional``.
+
+        Another value hides the name, but for the None of what is missing.
+        """
         if not isinstance(target, ast.Name):
             return
         path = dotted_path(value, self._paths.get)
@@ -69,7 +75,7 @@ class ImportedNames:
         return f"{base}.{rest}" if rest else base
 
     def foreign(self, function: cst.BaseExpression, packages: Collection[str]) -> bool:
-        """Return whether a function is unknown: of none of the packages, no builtin and no method."""
+        """Return whether a function is neither builtin, method nor of ``packages``."""
         path = self.path(function)
         if path is not None:
             return path.partition(".")[0] not in packages
@@ -78,11 +84,14 @@ class ImportedNames:
         return not isinstance(function, cst.Attribute)
 
     def imported(self) -> set[str]:
-        """Return the names that an import binds and no assignment: modules and functions, never tensors."""
+        """Return the names that an import binds and no assignment.
+
+        They are modules and functions, never tensors.
+        """
         return set(self._paths) - self._assigned
 
     def spelled(self, path: str) -> str | None:
-        """Return the shortest spelling of ``path`` that the file's imports allow, or None."""
+        """Return the shortest spelling of ``path`` in the file, or None."""
         ways = []
         for name, bound in self._paths.items():
             if path == bound:

@@ -1,4 +1,7 @@
-"""Keep a row that fits into one block in registers, where a kernel reads it again in loop after loop."""
+"""Keep a row that fits into one block in registers.
+
+The kernel reads it again in loop after loop.
+"""
 
 from __future__ import annotations
 
@@ -48,8 +51,10 @@ def rewrites(kernel: TritonKernel) -> Iterator[Rewrite]:
 
 
 def _condition(kernel: TritonKernel, loop: RowLoop) -> tuple[str, list[ByteEdit]] | None:
-    """Return what is true at compile time where the row fits into one block, and the edits that declare
-    it."""
+    """Return what is true where the row fits, and its declaration.
+
+    It is known at compile time.
+    """
     if loop.length.op != "parameter" or loop.block.op != "parameter":
         return None
     length, block = str(loop.length.args[0]), str(loop.block.args[0])
@@ -64,7 +69,7 @@ def _condition(kernel: TritonKernel, loop: RowLoop) -> tuple[str, list[ByteEdit]
 
 
 def _with_flag(kernel: TritonKernel, expression: str) -> list[ByteEdit] | None:
-    """Declare the flag, and compute it by an ``expression`` of ``args`` at each launch.
+    """Declare the flag, computed by ``expression`` of ``args`` at each launch.
 
     None where its name is taken, the kernel's heuristics are not written out, or its file has no name for them.
     """
@@ -90,7 +95,7 @@ def _with_flag(kernel: TritonKernel, expression: str) -> list[ByteEdit] | None:
 
 
 def _branch(kernel: TritonKernel, region: list[Statement], straight: list[str], condition: str) -> ByteEdit:
-    """Return the straight text where the row fits, and what was written where it does not."""
+    """Return the straight text, and the old one where no row fits."""
     source = kernel.source
     start = source.line_start(source.start(region[0].node))
     end = min(source.block_end(region[-1].node), kernel.subject.end)
@@ -104,8 +109,9 @@ def _branch(kernel: TritonKernel, region: list[Statement], straight: list[str], 
 
 
 def _launched(kernel: TritonKernel, loop: RowLoop, warps: int | None) -> list[ByteEdit] | None:
-    """Return the edits that launch with a block for the whole row where it fits, with ``warps`` if more than
-    there are.
+    """Return the edits that launch with a block for the whole row.
+
+    They hold where it fits, with ``warps`` if more than there are.
 
     None where the launch cannot be told to, or there is nothing to change for ``warps``.
     """
@@ -146,7 +152,7 @@ def _launched(kernel: TritonKernel, loop: RowLoop, warps: int | None) -> list[By
 def _is_known_at(
     kernel: TritonKernel, launch: KernelLaunch, size: cst.BaseExpression, place: cst.CSTNode
 ) -> bool:
-    """Return whether the row's length can be computed where the block's size is set."""
+    """Return whether the row's length is known where the block's is."""
     source = kernel.source
     if source.start(launch.call) <= source.start(place) <= source.end(launch.call):
         return True
