@@ -22,8 +22,7 @@ from accelopt_memory.features import KernelFeatures
 from accelopt_memory.location import NOWHERE, default_path
 from accelopt_memory.outcomes import OutcomeTable
 from accelopt_memory.pair_folder import PairFolder
-from accelopt_memory.pair_index import KernelSketches, PairIndex
-from accelopt_memory.pair_rows import pair_columns, pair_of_row
+from accelopt_memory.pair_index import KernelSketches, PairIndex, pair_columns, pair_of_row
 from accelopt_memory.profile_cache import ProfileCache
 from accelopt_memory.records import (
     LikeFailure,

@@ -1,24 +1,36 @@
-"""Finds the pairs, and the kernels that something failed on, most similar to a kernel.
+"""Writes the rows of pairs, and finds those most similar to a kernel.
 
-Pairs are compared by rows of fixed length (``feature_pack``), all of a dialect in one scan. Of a kernel that something
-failed on a sketch of 512 bits is kept: one bit for each hash of what the features count
+A row holds both texts in ``sources``, the fast one compressed with the slow one as dictionary. The columns of an older
+version stay: ``slow_text`` is empty, ``fast_text`` holds the words of the difference, by which the text index finds the
+pair, and ``features_json`` the dialect alone. A row of an older version has no ``sources`` and is read as it is.
+
+Pairs are compared by rows of fixed length (``features.fixed_row``), all of a dialect in one scan. Of a kernel that
+something failed on a sketch of 512 bits is kept: one bit for each hash of what the features count
 (``features.KernelFeatures``), in a field of its own for each part; the Jaccard index of two fields estimates that of
 the parts.
 """
 
 from __future__ import annotations
 
+import difflib
 import hashlib
 import json
+import re
+import zlib
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from accelopt_memory.connection import Connection
-from accelopt_memory.feature_pack import fixed_row, pack, similarities
-from accelopt_memory.features import KernelFeatures
-from accelopt_memory.rows import Database, storable
+from accelopt_memory.features import KernelFeatures, fixed_row, pack, similarities, unpack
+from accelopt_memory.records import Pair
+from accelopt_memory.rows import Database, from_row, storable, storable_record, to_json
+from accelopt_profiling.measurement import Latency
 from accelopt_profiling.plain import from_plain
+from accelopt_profiling.quantity import CounterMove, Known
+from accelopt_profiling.source_text import source_lines
 
-#: The 64-bit words of each field of a sketch, and what its Jaccard index counts (``feature_pack.WEIGHTS``).
+#: The 64-bit words of each field of a sketch, and what its Jaccard index counts (``features.WEIGHTS``).
 FIELDS = {"calls": (slice(0, 4), 0.45), "shingles": (slice(4, 7), 0.30), "rest": (slice(7, 8), 0.15)}
 WORDS = 8
 #: So many rows are compared at a time.
@@ -28,7 +40,7 @@ BLOCK = 8192
 @dataclass
 class _Rows:
     """The pairs of one dialect: numbers with ids, ascending (SQLite gives the number of a deleted row again), and rows
-    (``feature_pack.fixed_row``)."""
+    (``features.fixed_row``)."""
 
     ids: list[tuple[int, str]]
     rows: list[bytes]
@@ -139,3 +151,86 @@ def _similarity(a: list[int], b: list[int]) -> float:
     ]
     total = sum(weight for weight, _ in parts)
     return sum(weight * score for weight, score in parts) / total if total else 0.0
+
+
+#: The most words of a difference that are searched for.
+MOST_WORDS = 16
+
+_WORD = re.compile(r"[^\W\d]\w{2,}")
+
+
+def pair_columns(pair: Pair) -> dict[str, Any]:
+    """Return the columns of a pair that are not kept as ``rows.to_row`` would."""
+    record = storable_record(pair)
+    packed, names = pack(record.features)
+    return {
+        "slow_text": "",
+        "fast_text": difference_words(record.slow_text, record.fast_text),
+        "features_json": to_json({"dialect": record.features.dialect}),
+        "sources": _compressed(record.slow_text, record.fast_text),
+        "packed": packed,
+        "names": names,
+        "sketch": sketch(record.features),
+    }
+
+
+def pair_of_row(row: Mapping[str, Any]) -> Pair:
+    """Return the pair of a row.
+
+    One that this version wrote is read field by field: every look-up reads several.
+    """
+    if row.get("sources") is None:
+        return from_row(Pair, row)
+    slow, fast = _texts(row["sources"])
+    moved = json.loads(row["moved_json"])
+    return Pair(
+        **{name: row[name] for name in _PLAIN},
+        slow_text=slow,
+        fast_text=fast,
+        features=unpack(json.loads(row["features_json"])["dialect"], row["packed"], row["names"]),
+        slow=_latency(row["slow_json"]),
+        fast=_latency(row["fast_json"]),
+        steps=tuple(json.loads(row["steps_json"])),
+        receipts=tuple(json.loads(row["receipts_json"])),
+        imported=bool(row["imported"]),
+        example=bool(row["example"]),
+        checked=bool(row["proved"]),
+        moved=tuple(from_plain(CounterMove, move) for move in moved),
+    )
+
+
+_PLAIN = (
+    "kernel", "dialect", "target", "slow_hash", "fast_hash", "origin", "summary", "host", "file", "bound", "created",
+    "edit", "fast_bound", "lesson",
+)  # fmt: skip
+
+
+def _latency(text: str) -> Latency:
+    plain = json.loads(text)
+    return Latency(plain["us"], plain["low_us"], plain["high_us"], Known(plain["known"]))
+
+
+def difference_words(slow: str, fast: str) -> str:
+    """Return the distinct words of the lines that differ, at most ``MOST_WORDS``: first those that only one side of
+    the difference has, then the others, each in order."""
+    sides: dict[str, dict[str, None]] = {"-": {}, "+": {}}
+    for line in difflib.unified_diff(source_lines(slow), source_lines(fast), lineterm="", n=0):
+        if line[:1] in "+-" and not line.startswith(("---", "+++")):
+            sides[line[0]] |= dict.fromkeys(_WORD.findall(line))
+    words = sides["-"] | sides["+"]
+    both = sides["-"].keys() & sides["+"].keys()
+    return " ".join(sorted(words, key=both.__contains__)[:MOST_WORDS])
+
+
+def _compressed(slow: str, fast: str) -> bytes:
+    first, second = slow.encode(), fast.encode()
+    one = zlib.compress(first, 9)
+    other = zlib.compressobj(9, zdict=first[-32768:]) if first else zlib.compressobj(9)
+    return len(one).to_bytes(4, "little") + one + other.compress(second) + other.flush()
+
+
+def _texts(sources: bytes) -> tuple[str, str]:
+    end = 4 + int.from_bytes(sources[:4], "little")
+    first = zlib.decompress(sources[4:end])
+    other = zlib.decompressobj(zdict=first[-32768:]) if first else zlib.decompressobj()
+    return first.decode(), other.decompress(sources[end:]).decode()

@@ -10,12 +10,12 @@ import pytest
 from support.bench_checkouts import MODEL, REFERENCE, flashinfer_checkout, kernelbench_checkout
 from support.command import Command
 
-from accelopt_agent.model.first_kernel import module_in
 from accelopt_benchmarks.simulated.serving import Conversation, serving
 from accelopt_benchmarks.simulated.team import Question
 from accelopt_profiling.measurement import Latency
 from accelopt_profiling.quantity import Known
 from nkibench.journal import Journal
+from nkibench.kernel_sets.first_kernel import module_in
 from nkibench.kernel_sets.flashinfer_output import against_set, write_flashinfer
 from nkibench.kernel_sets.tasks import flashinfer, kernelbench
 from nkibench.metrics import SetResult, fast_p, metrics

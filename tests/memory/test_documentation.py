@@ -6,7 +6,7 @@ from pathlib import Path
 from sqlite_utils import Database
 
 from accelopt_memory import profile_cache
-from accelopt_memory.feature_pack import WEIGHTS
+from accelopt_memory.features import WEIGHTS
 from accelopt_memory.migrations import migrations
 
 PAGE = (Path(__file__).parents[2] / "docs" / "explanation" / "memory.md").read_text(encoding="utf-8")

@@ -12,9 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from accelopt_benchmarks.memory.similarity import similarity
-from accelopt_memory import feature_pack, features, pair_index
-from accelopt_memory.feature_pack import fixed_row, pack, similarities, unpack
-from accelopt_memory.features import KernelFeatures
+from accelopt_memory import features, pair_index
+from accelopt_memory.features import KernelFeatures, fixed_row, pack, similarities, unpack
 from accelopt_memory.location import NOWHERE
 from accelopt_memory.memory import Memory
 from accelopt_memory.pair_index import WORDS, sketch
@@ -100,8 +99,7 @@ def test_a_row_of_a_version_that_kept_more_shingles_is_compared_by_as_many_as_no
 ) -> None:
     shingles = tuple(f"{7 * k:08x}" for k in range(64))
     now = KernelFeatures("triton", {"tl.load": 2}, shingles)
-    for module in (features, feature_pack):
-        monkeypatch.setattr(module, "SHINGLES_KEPT", 64)
+    monkeypatch.setattr(features, "SHINGLES_KEPT", 64)
     packed, names = pack(KernelFeatures("triton", {"tl.load": 2}, shingles))
     monkeypatch.undo()
     assert len(packed) > len(pack(now)[0])

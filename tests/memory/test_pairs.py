@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from accelopt_memory.features import KernelFeatures
 from accelopt_memory.memory import Memory
-from accelopt_memory.pair_rows import pair_columns, pair_of_row
+from accelopt_memory.pair_index import pair_columns, pair_of_row
 from accelopt_memory.records import Pair, content_id
 from accelopt_memory.rows import from_row, to_row
 from accelopt_profiling.measurement import Latency

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from accelopt_memory.feature_pack import WEIGHTS
-from accelopt_memory.features import SHINGLES_KEPT, KernelFeatures
+from accelopt_memory.features import SHINGLES_KEPT, WEIGHTS, KernelFeatures
 
 
 def similarity(a: KernelFeatures, b: KernelFeatures) -> float:
