@@ -38,7 +38,7 @@ BLOCK = 8192
 
 
 @dataclass
-class _Rows:
+class _PairRows:
     """The pairs of one dialect: numbers with ids, ascending (SQLite gives the number of a deleted row again), and rows
     (``features.fixed_row``)."""
 
@@ -51,7 +51,7 @@ class PairIndex:
     """The rows of the pairs in one database, kept in memory by dialect and read again when it has changed."""
 
     def __init__(self) -> None:
-        self._dialects: dict[str, _Rows] = {}
+        self._dialects: dict[str, _PairRows] = {}
 
     def nearest(self, db: Database, features: KernelFeatures, count: int) -> list[tuple[int, float]]:
         """Return row numbers and similarities of the ``count`` pairs of the dialect most similar to ``features``.
@@ -65,7 +65,7 @@ class PairIndex:
         best = sorted(range(len(scores)), key=lambda k: -scores[k])[:count]
         return [(stored.ids[k][0], scores[k]) for k in best]
 
-    def _read(self, db: Database, dialect: str) -> _Rows:
+    def _read(self, db: Database, dialect: str) -> _PairRows:
         version = int(db.execute("PRAGMA data_version").fetchone()[0])
         state = (id(db.conn), version, db.conn.total_changes)
         stored = self._dialects.get(dialect)
@@ -75,7 +75,7 @@ class PairIndex:
         ids = [(number, name) for number, name in db.execute(query, [dialect])]
         known = stored.rows if stored is not None and stored.ids == ids[: len(stored.ids)] else []
         added = _rows(db, dialect, ids[len(known)][0]) if len(known) < len(ids) else []
-        self._dialects[dialect] = _Rows(ids, known + added, state)
+        self._dialects[dialect] = _PairRows(ids, known + added, state)
         return self._dialects[dialect]
 
 

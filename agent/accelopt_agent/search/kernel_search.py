@@ -42,15 +42,17 @@ from accelopt_agent.search.strategies.strategy import (
 )
 from accelopt_agent.search.trial import KnownRewrites, Proposal, Trial, VersionTexts, repeats
 from accelopt_agent.search.trial_result import (
+    LessonWriter,
     candidate_outcome,
     failure_of,
+    lessons_due,
     node_of_trial,
     outcome_of,
     suggestion_for,
 )
 from accelopt_agent.search.versions import MeasuredVersions
 from accelopt_agent.suggestions.accept import pair_of
-from accelopt_agent.suggestions.lesson import LessonWriter, lesson_line, lessons_due
+from accelopt_agent.suggestions.lesson import lesson_line
 from accelopt_agent.suggestions.suggestion import Suggestion
 from accelopt_memory.records import Pair, Rejection, Trap
 from accelopt_profiling.duration import duration_text

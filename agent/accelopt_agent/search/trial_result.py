@@ -1,16 +1,17 @@
-"""Turns a measured trial into a search node, and a checked node into a suggestion."""
+"""Turns measured trials into nodes, and nodes into suggestions and lessons."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import Protocol, runtime_checkable
 
 from accelopt_agent.candidate import THEN
 from accelopt_agent.evaluation.evaluators import CostUnavailableError
 from accelopt_agent.evaluation.whole_time import REST, REST_AT_SCALE
 from accelopt_agent.events import CandidateOutcome
-from accelopt_agent.request import OptimizeRequest
+from accelopt_agent.request import LessonLimits, OptimizeRequest
 from accelopt_agent.search.node import Failure, Node
 from accelopt_agent.search.trial import Trial, VersionTexts, unified_diff
 from accelopt_agent.search.versions import MeasuredVersions
@@ -235,3 +236,28 @@ def _bare(step: str) -> str:
 
 def _listed(names: list[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+@runtime_checkable
+class LessonWriter(Protocol):
+    """A proposer that can say in a few sentences why one version is faster than another."""
+
+    async def lesson(self, slow: Node, fast: Node) -> str:
+        """Return the lesson. Raises ProposerError."""
+
+
+def lessons_due(root: Node, limits: LessonLimits) -> Iterator[tuple[Node, Node, Node]]:
+    """Yield (slow, fast, version) for each version that teaches something, at most ``limits.most``: the largest gains
+    first, then the largest losses. Every pair reads from slow to fast, so a loss is turned about."""
+    versions = [
+        n for n in root.walk() if n.parent is not None and n.failure is None and 0 < n.us < float("inf")
+    ]
+    gains = [n for n in versions if n.verdict == "accepted" and root.us >= limits.gain * n.us]
+    losses = [n for n in versions if n.parent is not None and n.us >= limits.loss * n.parent.us > 0]
+    due = [(root, n, n) for n in sorted(gains, key=lambda n: n.us)]
+    due += [(n, n.parent, n) for n in sorted(losses, key=_loss, reverse=True) if n.parent is not None]
+    yield from due[: limits.most]
+
+
+def _loss(node: Node) -> float:
+    return node.us / node.parent.us if node.parent is not None else 0.0

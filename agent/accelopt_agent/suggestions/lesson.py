@@ -1,18 +1,15 @@
-"""Chooses the versions that a lesson is written about, and keeps lessons.
+"""Keeps what the summarizer said of a suggestion.
 
-Checked gains come first, then clear losses. What the summarizer said stands in the run and, once a suggestion is
-accepted, with its pair.
+It stands in the run and, once the suggestion is accepted, with its pair.
 """
 
 from __future__ import annotations
 
 import keyword
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Protocol, runtime_checkable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
-from accelopt_agent.request import LessonLimits
-from accelopt_agent.search.node import Node
 from accelopt_agent.suggestions.suggestion import Suggestion
 from accelopt_memory.memory import Memory
 from accelopt_memory.records import RunEvent, pair_id
@@ -88,28 +85,3 @@ def lesson_line(text: str, slow: str, fast: str, causes: Iterable[str]) -> str:
 
 def _words(text: str) -> set[str]:
     return {word.removesuffix("s") for word in _WORD.findall(text.lower())} - _KEYWORDS
-
-
-@runtime_checkable
-class LessonWriter(Protocol):
-    """A proposer that can say in a few sentences why one version is faster than another."""
-
-    async def lesson(self, slow: Node, fast: Node) -> str:
-        """Return the lesson. Raises ProposerError."""
-
-
-def lessons_due(root: Node, limits: LessonLimits) -> Iterator[tuple[Node, Node, Node]]:
-    """Yield (slow, fast, version) for each version that teaches something, at most ``limits.most``: the largest gains
-    first, then the largest losses. Every pair reads from slow to fast, so a loss is turned about."""
-    versions = [
-        n for n in root.walk() if n.parent is not None and n.failure is None and 0 < n.us < float("inf")
-    ]
-    gains = [n for n in versions if n.verdict == "accepted" and root.us >= limits.gain * n.us]
-    losses = [n for n in versions if n.parent is not None and n.us >= limits.loss * n.parent.us > 0]
-    due = [(root, n, n) for n in sorted(gains, key=lambda n: n.us)]
-    due += [(n, n.parent, n) for n in sorted(losses, key=_loss, reverse=True) if n.parent is not None]
-    yield from due[: limits.most]
-
-
-def _loss(node: Node) -> float:
-    return node.us / node.parent.us if node.parent is not None else 0.0

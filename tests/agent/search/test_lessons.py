@@ -14,7 +14,8 @@ from accelopt_agent.model.settings import ModelSettings
 from accelopt_agent.optimize import drive
 from accelopt_agent.request import Budget, LessonLimits
 from accelopt_agent.search.node import Failure, Node
-from accelopt_agent.suggestions.lesson import lesson_line, lesson_of, lessons_due
+from accelopt_agent.search.trial_result import lessons_due
+from accelopt_agent.suggestions.lesson import lesson_line, lesson_of
 from accelopt_memory.memory import Memory
 from accelopt_profiling.kernels import find_kernels
 
