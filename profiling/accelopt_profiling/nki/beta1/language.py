@@ -25,6 +25,8 @@ from accelopt_profiling.nki.frontend.binding import instruction
 from accelopt_profiling.nki.frontend.handle import KernelTensor
 from accelopt_profiling.nki.frontend.language import data_type_or_none
 from accelopt_profiling.nki.frontend.operators import binary, reduce
+from accelopt_profiling.nki.instructions.allocation import Allocation
+from accelopt_profiling.nki.instructions.matrix import nc_matmul, nc_transpose
 from accelopt_profiling.nki.instructions.operands import data_type
 from accelopt_profiling.nki.replay.loop_replay import iterations
 
@@ -228,16 +230,17 @@ def matmul(x: Any, y: Any, *, transpose_x: bool = False, mask: Any = None, **unu
     machine = current()
     left = machine.executor.operand(x)
     if not transpose_x:
-        turned = instruction("beta1", "nc_transpose")(left)
+        turned = nc_transpose(Allocation(None), left, None)
         left = machine.executor.run("tensor_copy", (SCALAR, VECTOR), [turned], copy_values, left.dtype)
-    product: Tile = instruction("beta1", "nc_matmul")(left, y, mask=mask)
-    return product
+    return nc_matmul(
+        Allocation(None, mask), left, y, is_stationary_onezero=False, is_moving_onezero=False, is_transpose=False,
+        accumulate=None, perf_mode=None,
+    )  # fmt: skip
 
 
 def transpose(x: Any, *, dtype: Any = None, mask: Any = None, **unused: Any) -> Tile:
     """Swap the two dimensions of a tile through TensorE; the result lies in PSUM."""
-    turned: Tile = instruction("beta1", "nc_transpose")(x, dtype=dtype, mask=mask)
-    return turned
+    return nc_transpose(Allocation(data_type_or_none(dtype), mask), x, None)
 
 
 def where(condition: Any, x: Any, y: Any, *, dtype: Any = None, mask: Any = None, **unused: Any) -> Tile:

@@ -63,20 +63,22 @@ def bound(operation: Operation, dialect: NkiDialect) -> Callable[..., Any]:
     signature = operation.signatures[dialect]
     if signature.variadic or operation.kind == "range":  # a loop looks at the frame that calls it
         return function
-    positional, taken = signature.positional, signature.names
-    ignored = frozenset(p.name for p in signature.parameters if p.ignored)
-    effective = taken - ignored
-    optional = {p.name: default_value(p.default) for p in signature.parameters if not p.required}
-    defaults = {name: value for name, value in optional.items() if name not in ignored}
-    writes = operation.name.startswith("nisa.") and "dst" in taken
+    positional, ignored = signature.positional, frozenset(p.name for p in signature.parameters if p.ignored)
+    defaults = {
+        p.name: default_value(p.default) for p in signature.parameters if not p.required and not p.ignored
+    }
+    writes = operation.name.startswith("nisa.") and "dst" in signature.names
+    #: Whether a call names something that is ignored, by its number of positions and its names; only allowed calls.
+    forms: dict[tuple[Any, ...], bool] = {}
 
     def call(*arguments: Any, **named: Any) -> Any:
+        form = (len(arguments), *named)
+        if form not in forms:
+            check_call(operation, dialect, arguments, named)
+            forms[form] = not ignored.isdisjoint((*positional[: len(arguments)], *named))
         values = {**defaults, **named}
         values.update(zip(positional, arguments, strict=False))
-        twice = arguments and named and not named.keys().isdisjoint(positional[: len(arguments)])
-        if twice or len(arguments) > len(positional) or values.keys() != effective:
-            if twice or len(arguments) > len(positional) or values.keys() | optional.keys() != taken:
-                refuse_call(operation, dialect, arguments, named)
+        if forms[form]:
             values = {name: value for name, value in values.items() if name not in ignored}
         if operation.generation and limits().generation < operation.generation:
             core = f"trn{operation.generation - 1}"
@@ -119,9 +121,9 @@ def default_value(default: Any) -> Any:
     return CHOICES[default.kind][default.member] if isinstance(default, Choice) else default
 
 
-def refuse_call(
+def check_call(
     operation: Operation, dialect: NkiDialect, arguments: tuple[Any, ...], named: dict[str, Any]
-) -> NoReturn:
+) -> None:
     """End the kernel at a call that the row does not allow, and name the function's parameters."""
     signature = operation.signatures[dialect]
     positional = signature.positional
@@ -136,8 +138,10 @@ def refuse_call(
         problem = f"takes {len(positional)} arguments by position, not {len(arguments)}"
     elif twice:
         problem = f"got the argument {twice[0]!r} twice"
-    else:
+    elif missing:
         problem = f"needs the argument {', '.join(map(repr, missing))}"
+    else:
+        return
     refuse(f"{operation.name} {problem}; its parameters are {signature}.")
 
 

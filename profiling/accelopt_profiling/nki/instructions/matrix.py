@@ -23,7 +23,7 @@ from accelopt_profiling.nki.instructions.operands import engines, into, on_chip,
 def nc_matmul(
     dst: Any, stationary: Any, moving: Any, is_stationary_onezero: bool, is_moving_onezero: bool,
     is_transpose: bool, accumulate: bool | None, perf_mode: Any,
-) -> Any:  # fmt: skip
+) -> Tile:  # fmt: skip
     """``dst = stationary[K, M].T @ moving[K, N]`` on TensorE, in float32.
 
     With ``accumulate=None`` the first product written to a place in PSUM overwrites it and later ones add. In the mode
@@ -122,7 +122,7 @@ def _double_rows(machine: Machine, perf_mode: Any, left: Tile, right: Tile) -> b
     return True
 
 
-def nc_transpose(dst: Any, data: Any, engine: Any) -> Any:
+def nc_transpose(dst: Any, data: Any, engine: Any) -> Tile:
     """Swap partitions and free elements: on TensorE from SBUF to PSUM, or on VectorE.
 
     Documented is 32x32 for VectorE; Beta 1's compiler takes 128x128 and makes it of such blocks (timed on trn2).
