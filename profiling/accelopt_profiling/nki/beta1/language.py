@@ -43,7 +43,7 @@ def _create(shape: Any, dtype: Any, buffer: Any, name: str, fill: Any) -> Any:
         place = SBUF
     if not isinstance(place, Buffer):
         machine.fault("unsupported", f"The buffer {buffer!r} is not nl.sbuf, nl.psum or an HBM buffer.")
-    kind, fill = data_type(dtype), machine.executor.number(counter.plain(fill))
+    kind, fill = data_type(dtype), machine.number(counter.plain(fill))
     plain = tuple(int(n) for n in sizes)
     if place.memory is MemorySpace.HBM:
         if place.shared and fill is None:
@@ -112,10 +112,10 @@ def shared_identity_matrix(n: int, dtype: Any = np.uint8, **unused: Any) -> Tile
 def rand(shape: Any, dtype: Any = np.float32, **unused: Any) -> Tile:
     """Return random numbers from 0 to 1, the same in every run."""
     machine = current()
-    tile = machine.executor.fresh_tile(tuple(int(n) for n in shape), data_type(dtype), MemorySpace.SBUF)
+    tile = machine.fresh_tile(tuple(int(n) for n in shape), data_type(dtype), MemorySpace.SBUF)
     tile.producer = machine.stream.emit("rand", (VECTOR,), tile)
-    tile.step = machine.executor.defer(_random, params=(machine.stream.issued, tile.shape))
-    machine.executor.write(tile, tile.step)
+    tile.step = machine.defer(_random, params=(machine.stream.issued, tile.shape))
+    machine.write(tile, tile.step)
     tile.producer.writes.append(tile.region())
     return tile
 
@@ -201,9 +201,7 @@ def load_transpose2d(src: Any, *, mask: Any = None, dtype: Any = None, **unused:
 
 def copy(src: Any, *, mask: Any = None, dtype: Any = None, **unused: Any) -> Tile:
     """Copy a tile on the chip; the compiler runs it on ScalarE."""
-    return current().executor.run(
-        "tensor_copy", (SCALAR, VECTOR), [src], copy_values, data_type_or_none(dtype), mask
-    )
+    return current().run("tensor_copy", (SCALAR, VECTOR), [src], copy_values, data_type_or_none(dtype), mask)
 
 
 def broadcast_to(src: Any, *, shape: Any, **unused: Any) -> Tile:
@@ -219,7 +217,7 @@ def loop_reduce(
     if name not in BINARY:
         machine.fault("unsupported", f"loop_reduce with {name!r}; use add, multiply, max or min.")
     indices = loop_indices if isinstance(loop_indices, (list, tuple)) else [loop_indices]
-    return LoopReduction(machine.executor.operand(x), name, all(i == 0 for i in indices))
+    return LoopReduction(machine.operand(x), name, all(i == 0 for i in indices))
 
 
 # Computation
@@ -228,10 +226,10 @@ def loop_reduce(
 def matmul(x: Any, y: Any, *, transpose_x: bool = False, mask: Any = None, **unused: Any) -> Tile:
     """``x @ y``. Without ``transpose_x`` TensorE transposes ``x`` first, and a copy brings it back to SBUF."""
     machine = current()
-    left = machine.executor.operand(x)
+    left = machine.operand(x)
     if not transpose_x:
         turned = nc_transpose(Allocation(None), left, None)
-        left = machine.executor.run("tensor_copy", (SCALAR, VECTOR), [turned], copy_values, left.dtype)
+        left = machine.run("tensor_copy", (SCALAR, VECTOR), [turned], copy_values, left.dtype)
     return nc_matmul(
         Allocation(None, mask), left, y, is_stationary_onezero=False, is_moving_onezero=False, is_transpose=False,
         accumulate=None, perf_mode=None,
@@ -298,9 +296,7 @@ def var(x: Any, axis: Any = None, *, dtype: Any = None, mask: Any = None, **unus
 
 
 def static_cast(input_data: Any, dtype: Any) -> Tile:
-    return current().executor.run(
-        "tensor_copy", (VECTOR, SCALAR), [input_data], copy_values, data_type(dtype)
-    )
+    return current().run("tensor_copy", (VECTOR, SCALAR), [input_data], copy_values, data_type(dtype))
 
 
 def program_ndim() -> int:
@@ -313,7 +309,7 @@ def _operator(name: str, *operands: Any) -> Tile:
     if name == "astype":
         return static_cast(operands[0], operands[1])
     if name == "negative":
-        return machine.executor.run("tensor_scalar", (VECTOR, SCALAR), list(operands), np.negative)
+        return machine.run("tensor_scalar", (VECTOR, SCALAR), list(operands), np.negative)
     result = binary(machine, name, *operands)
     assert isinstance(result, Tile)
     return result

@@ -88,7 +88,7 @@ def _create(shape: Any, dtype: Any, buffer: Any, name: str, fill: Any) -> Tile:
     kind = data_type(dtype)
     if place.memory is MemorySpace.HBM and place.shared and fill is None:
         return machine.memory.shared(sizes, kind, name)
-    return machine.memory.allocate(sizes, kind, place.memory, name, machine.executor.number(fill))
+    return machine.memory.allocate(sizes, kind, place.memory, name, machine.number(fill))
 
 
 def ndarray(
@@ -192,7 +192,7 @@ def store(dst: Tile, value: Any) -> None:
 
 
 def copy(x: Tile, dtype: Any = None) -> Tile:
-    return current().executor.run("tensor_copy", (VECTOR, SCALAR), [x], copy_values, data_type_or_none(dtype))
+    return current().run("tensor_copy", (VECTOR, SCALAR), [x], copy_values, data_type_or_none(dtype))
 
 
 def matmul(x: Tile, y: Tile, transpose_x: bool = False) -> Tile:
@@ -202,7 +202,7 @@ def matmul(x: Tile, y: Tile, transpose_x: bool = False) -> Tile:
         machine.fault(
             "unsupported", "nl.matmul multiplies x.T with y: transpose x and pass transpose_x=True."
         )
-    left, right = machine.executor.operand(x), machine.executor.operand(y)
+    left, right = machine.operand(x), machine.operand(y)
     rows, columns = left.size // left.shape[0], right.size // right.shape[0]
     dst = machine.memory.allocate((rows, columns), np.dtype(np.float32), MemorySpace.PSUM)
     instruction("current", "nc_matmul")(dst, left, right)
@@ -212,7 +212,7 @@ def matmul(x: Tile, y: Tile, transpose_x: bool = False) -> Tile:
 def transpose(x: Tile, dtype: Any = None) -> Tile:
     """Swap the two dimensions of a tile through TensorE; the result lies in PSUM."""
     machine = current()
-    tile = machine.executor.operand(x)
+    tile = machine.operand(x)
     dst = machine.memory.allocate((tile.size // tile.shape[0], tile.shape[0]), tile.dtype, MemorySpace.PSUM)
     instruction("current", "nc_transpose")(dst, tile, NkiEngine.tensor)
     return dst
@@ -247,9 +247,9 @@ def softmax(x: Tile, axis: Any = -1, dtype: Any = None) -> Any:
     machine = current()
     peak = reduce("max", x, axis, None, None, True)
     centred = binary(machine, "subtract", x, peak)
-    powers = machine.executor.run("activation", (SCALAR,), [centred], np.exp)
+    powers = machine.run("activation", (SCALAR,), [centred], np.exp)
     total = reduce("add", powers, axis, None, None, True)
-    share = machine.executor.run("reciprocal", (VECTOR,), [total], np.reciprocal)
+    share = machine.run("reciprocal", (VECTOR,), [total], np.reciprocal)
     return binary(machine, "multiply", powers, share, dtype)
 
 

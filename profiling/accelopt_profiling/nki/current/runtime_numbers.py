@@ -231,7 +231,7 @@ def told_gone(machine: Machine, name: str, what: str) -> None:
 
 def _one_element(machine: Machine, value: Any, what: str) -> Tile:
     machine.recorder.forbid_replay()  # a recording does not hold what is in registers
-    tile = machine.executor.operand(value, what)
+    tile = machine.operand(value, what)
     if tile.size != 1:
         machine.fault("out-of-bounds", f"A register holds one number; {what} has the shape {tile.shape}.")
     return tile
@@ -285,7 +285,7 @@ def register_store(dst: Any, src: Any) -> None:
 
 
 def _write(machine: Machine, tile: Tile, value: int | None) -> None:
-    machine.executor.write(tile, None if value is None else machine.executor.defer(np.asarray, value))
+    machine.write(tile, None if value is None else machine.defer(np.asarray, value))
 
 
 def _scalar_tensor(machine: Machine, value: Any, what: str) -> Tile:

@@ -91,12 +91,10 @@ class NkiTensor(Tile):
         return tuple(step for _, step in self.dims)
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        if not (isinstance(value, Tile) and value.settled):
-            self.machine.fault(
-                "unsupported",
-                "Tensors are not assigned to; an instruction writes to its dst, for instance nisa.tensor_copy.",
-            )
-        value.settled = False
+        self.machine.fault(
+            "unsupported",
+            "Tensors are not assigned to; an instruction writes to its dst, for instance nisa.tensor_copy.",
+        )
 
     def __iadd__(self, other: Any) -> Tile:
         return self.machine.fault("unsupported", "Tensors have no += ; use nisa.tensor_tensor with a dst.")

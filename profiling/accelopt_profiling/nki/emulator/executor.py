@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from math import prod
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -31,12 +31,21 @@ from accelopt_profiling.nki.emulator.tile import Tile
 class Executor:
     """Executes the instructions of one run. ``full`` tells that values are computed, not shapes alone."""
 
-    def __init__(
-        self, full: bool, memory: DeviceMemory, rules: HardwareRules, diagnostics: Diagnostics,
-        recorder: LoopRecorder, stream: InstructionStream, deferred: DeferredSteps,
-    ) -> None:  # fmt: skip
-        self.full, self.memory, self.rules, self.diagnostics = full, memory, rules, diagnostics
-        self.recorder, self.stream, self.deferred = recorder, stream, deferred
+    full: bool
+    memory: DeviceMemory
+    rules: HardwareRules
+    diagnostics: Diagnostics
+    recorder: LoopRecorder
+    stream: InstructionStream
+    deferred: DeferredSteps
+
+    def fault(self, code: str, message: str) -> NoReturn:
+        """End the run with a violation on the kernel's current line.
+
+        Raises:
+            KernelFaultError: always.
+        """
+        self.diagnostics.fault(code, message)
 
     # Operands
 
@@ -47,9 +56,9 @@ class Executor:
             KernelFaultError: ``value`` is not one tile.
         """
         if isinstance(value, BlockArray):
-            self.diagnostics.fault("unsupported", f"The {what} names many tiles; index its block dimensions.")
+            self.fault("unsupported", f"The {what} names many tiles; index its block dimensions.")
         if not isinstance(value, Tile):
-            self.diagnostics.fault("unsupported", f"The {what} must be a tile, not {type(value).__name__}.")
+            self.fault("unsupported", f"The {what} must be a tile, not {type(value).__name__}.")
         if value.positions is None and len(value.dims) < 2:
             dims = (*value.dims, (1, 0)) if value.dims else ((1, 0), (1, 0))
             view = value.strided(value.offset, dims)
@@ -64,7 +73,7 @@ class Executor:
             KernelFaultError: ``value`` is an array; an instruction has no room for one.
         """
         if isinstance(value, (np.ndarray, list, tuple)) and np.ndim(value):
-            self.diagnostics.fault(
+            self.fault(
                 "unsupported",
                 f"An instruction takes tensors and numbers, not an array of shape {np.shape(value)} from Python.",
             )
@@ -82,7 +91,7 @@ class Executor:
         """Report, once per block, that a tile is read of which not everything was written."""
         coverage = tile.block.coverage
         if tile.block.outdated:
-            self.diagnostics.fault(
+            self.fault(
                 "unsupported",
                 f"{_describe(tile)} shows bits of a tensor that was written after this view was made.",
             )
@@ -98,9 +107,7 @@ class Executor:
                 self.recorder.forbid_replay()
                 message = f"{_describe(tile)} is read here before all of it was written."
                 self.diagnostics.report("uninitialised-read", message, "error" if self.full else "warning")
-                if self.full:
-                    self.memory.poison(tile.block)
-                coverage.full = True  # reported once; the poison is in place
+                self.memory.poison(tile.block)  # so that all of it holds something, and this is told once
 
     def touched(self, tile: Tile) -> bool:
         """Return whether something of a tile was written: a product adds to it then, the first one overwrites it."""
@@ -117,8 +124,8 @@ class Executor:
         inputs = [self.read(o) if isinstance(o, Tile) else o for o in operands]
         return ComputeStep(op, inputs, params) if self.full else None
 
-    def values(self, tile: Tile) -> Array | None:
-        """Return the values of a tile now, for the kernel's own Python; None in trace mode."""
+    def index_values(self, tile: Tile) -> Array | None:
+        """Return the values of a tensor of indices now; None in trace mode."""
         view = self.read(tile)
         self.recorder.forbid_replay()
         if view is None:
@@ -132,9 +139,7 @@ class Executor:
         """Write the result of a step, broadcast, to a tile, inside ``box`` and where the mask ``where`` is true."""
         block = tile.block
         if block.original is not None:
-            self.diagnostics.fault(
-                "unsupported", "Writing through a view of a tensor's bits is not emulated."
-            )
+            self.fault("unsupported", "Writing through a view of a tensor's bits is not emulated.")
         for copy in block.copies:
             copy.outdated = True
         block.copies.clear()
@@ -218,9 +223,7 @@ class Executor:
     ) -> Tile:  # fmt: skip
         """Run an instruction whose result, of as many elements, lies in ``target``, or is added to it; return it."""
         if target.block.info.constant:
-            self.diagnostics.fault(
-                "unsupported", "A kernel's input cannot be written; use a tensor of your own."
-            )
+            self.fault("unsupported", "A kernel's input cannot be written; use a tensor of your own.")
         instruction = self.stream.emit(opcode, engines, cost)
         inputs = self._inputs(instruction, operands, None, beside)
         for tile in (target, *operands):
@@ -297,9 +300,7 @@ class Executor:
         if tile.positions is not None and tile.positions.size:
             size, last = prod(tile.block.shape), int(tile.positions.max())
             if last >= size or tile.positions.min() < 0:
-                self.diagnostics.fault(
-                    "out-of-bounds", f"An index leads to element {last}; the tensor has {size}."
-                )
+                self.fault("out-of-bounds", f"An index leads to element {last}; the tensor has {size}.")
         for size, index in tile.out_of_range:
             low, high = index.low, index.high
             if box is not None:
@@ -312,7 +313,7 @@ class Executor:
                 message = (
                     f"The index covers {low} to {high}; the dimension has size {size} (0 to {size - 1})."
                 )
-                self.diagnostics.fault("out-of-bounds", message)
+                self.fault("out-of-bounds", message)
 
     def broadcast_shape(self, tiles: Sequence[Tile]) -> tuple[int, ...]:
         """Return the shape of an element-wise result.
@@ -326,7 +327,7 @@ class Executor:
             return _broadcast(*[t.shape for t in tiles])
         except ValueError:
             shapes = " and ".join(str(t.shape) for t in tiles)
-            return self.diagnostics.fault("out-of-bounds", f"The shapes {shapes} do not fit each other.")
+            return self.fault("out-of-bounds", f"The shapes {shapes} do not fit each other.")
 
     def check_fits(self, source: Tile, shape: tuple[int, ...]) -> None:
         if source.shape == shape:
@@ -338,7 +339,7 @@ class Executor:
                 n for n in shape if n > 1
             ]
         if not fits:
-            self.diagnostics.fault(
+            self.fault(
                 "out-of-bounds", f"A value of shape {source.shape} is written to a place of shape {shape}."
             )
 
@@ -391,9 +392,7 @@ class Executor:
         if len(tile.shape) != len(shape) or any(
             a not in (1, b) for a, b in zip(tile.shape, shape, strict=False)
         ):
-            self.diagnostics.fault(
-                "out-of-bounds", f"A tile of shape {tile.shape} cannot be broadcast to {shape}."
-            )
+            self.fault("out-of-bounds", f"A tile of shape {tile.shape} cannot be broadcast to {shape}.")
 
 
 def _one_per_partition(tiles: list[Any]) -> list[Any]:

@@ -9,7 +9,7 @@ import itertools
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any, Literal, NoReturn
+from typing import Any, Literal
 
 import numpy as np
 
@@ -20,9 +20,8 @@ from accelopt_profiling.nki.data.block import Array
 from accelopt_profiling.nki.data.dtypes import as_dtype, is_float
 from accelopt_profiling.nki.data.instruction import Trace
 from accelopt_profiling.nki.data.memory_space import CoreLimits
-from accelopt_profiling.nki.emulator.assignment import Assignment
+from accelopt_profiling.nki.emulator.assignment import AssigningExecutor
 from accelopt_profiling.nki.emulator.diagnostics import Diagnostics, KernelFaultError
-from accelopt_profiling.nki.emulator.executor import Executor
 from accelopt_profiling.nki.emulator.hardware_rules import HardwareRules
 from accelopt_profiling.nki.emulator.instruction_stream import InstructionStream
 from accelopt_profiling.nki.emulator.loop_recorder import LoopRecorder
@@ -44,13 +43,12 @@ class LaunchArgument:
     writable: bool
 
 
-class Machine:
+class Machine(AssigningExecutor):
     """One emulated NeuronCore.
 
-    The parts do the work: ``memory`` allocates, ``executor`` runs instructions, ``transfers`` moves data by DMA,
-    ``assignment`` puts results into tiles, ``rules`` and ``diagnostics`` check and report, ``stream`` issues
-    instructions into the ``trace``, ``deferred`` computes, ``recorder`` records loops. The machine's own methods are
-    what a launch needs (``argument``, ``output``) and what tiles ask for (``TileOperations``).
+    It executes instructions and assignments itself; its parts do the rest: ``memory`` allocates, ``transfers`` moves
+    data by DMA, ``rules`` and ``diagnostics`` check and report, ``stream`` issues instructions into the ``trace``,
+    ``deferred`` computes, ``recorder`` records loops. What tiles ask of it is in ``TileOperations``.
     """
 
     def __init__(
@@ -82,34 +80,24 @@ class Machine:
 
     def begin(self, replaying: bool) -> None:
         """Begin a run, with nothing of an earlier one. ``replaying``: loops may be replayed from one iteration."""
-        full = self.mode == "full"
+        self.full = self.mode == "full"
         self.trace = Trace()
         self.diagnostics = Diagnostics()
         self.recorder = LoopRecorder(self.diagnostics, replaying and self.order is None)
         self.rules = HardwareRules(self.limits, self.diagnostics)
         self.stream = InstructionStream(self.trace, self.record, self.diagnostics, self.recorder, self.most)
-        self.deferred = DeferredSteps(None if self.order is None or not full else LoopOrder(self.order))
+        self.deferred = DeferredSteps(None if self.order is None or not self.full else LoopOrder(self.order))
         self.memory = DeviceMemory(
             self,
-            full,
-            trace=self.trace,
-            rules=self.rules,
-            diagnostics=self.diagnostics,
-            recorder=self.recorder,
-            stream=self.stream,
-            deferred=self.deferred,
+            self.full,
+            self.trace,
+            self.rules,
+            self.diagnostics,
+            self.recorder,
+            self.stream,
+            self.deferred,
         )
-        self.executor = Executor(
-            full,
-            self.memory,
-            rules=self.rules,
-            diagnostics=self.diagnostics,
-            recorder=self.recorder,
-            stream=self.stream,
-            deferred=self.deferred,
-        )
-        self.transfers = Transfers(self.executor)
-        self.assignment = Assignment(self.executor)
+        self.transfers = Transfers(self)
         self.arguments: list[LaunchArgument] = []
         self.program: tuple[int, ...] = (0,)
         self.grid: tuple[int, ...] = (1,)
@@ -203,17 +191,7 @@ class Machine:
 
     # For tiles
 
-    def fault(self, code: str, message: str) -> NoReturn:
-        """End the run with a violation on the kernel's current line.
-
-        Raises:
-            KernelFaultError: always.
-        """
-        self.diagnostics.fault(code, message)
-
-    def select(self, tile: Tile, key: Any) -> Tile:
-        """Return the view ``tile[key]``."""
-        return select(tile, key)
+    select = staticmethod(select)
 
     def reshape(self, tile: Tile, shape: Sequence[int]) -> Tile:
         """Return the same elements in another shape, without moving them."""
@@ -223,27 +201,11 @@ class Machine:
         """Return the bits of a tile as another type."""
         return self.memory.reinterpret(tile, as_dtype(dtype))
 
-    def broadcast(self, tile: Tile, shape: Sequence[int]) -> Tile:
-        """Return a tile repeated to ``shape``."""
-        return self.executor.broadcast(tile, shape)
-
-    def assign(self, target: Tile, value: Any) -> None:
-        """``target[...] = value``."""
-        self.assignment.assign(target, value)
-
-    def accumulate(self, target: Tile, value: Any) -> Tile:
-        """``target += value``."""
-        return self.assignment.accumulate(target, value)
-
     def arithmetic(self, name: str, *operands: Any) -> Tile:
         """Return Python's operators on tiles, as the dialect defines them."""
         if self.operators is None:
             self.fault("unsupported", "Tiles have no operators here.")
         return self.operators(name, *operands)
-
-    def index_values(self, tile: Tile) -> Array | None:
-        """Return the values of a tensor of indices, now; None in trace mode."""
-        return self.executor.values(tile)
 
 
 _current: list[Machine] = []

@@ -136,8 +136,7 @@ class DeviceMemory:
             message = f"The returned {name} is not written everywhere."
             finding = Finding("uninitialised-read", tile.block.info.line, "error", message)
             self._diagnostics.findings.append(finding)
-            if self._full:
-                self.poison(tile.block)
+            self.poison(tile.block)
         if self._full:
             self._deferred.run(final=True)
         else:
@@ -147,7 +146,7 @@ class DeviceMemory:
     def copy_to_hbm(self, tile: Tile) -> Tile:
         """Return a copy of a tile that outlives the run; no instruction makes it. What was not written is NaN in it."""
         copy = self.allocate(tile.shape, tile.dtype, MemorySpace.HBM, tile.block.info.name, full=True)
-        if not tile.block.coverage.full and self._full:
+        if not tile.block.coverage.full:
             self.poison(tile.block)
         if self._full:
             step = ComputeStep(copy_values, (tile.as_view(),))
@@ -157,10 +156,11 @@ class DeviceMemory:
 
     def poison(self, block: Block) -> None:
         """Let the unwritten part of a block hold NaN (4 for integers) from here on, as in the SDK's simulator."""
-        missing = np.flatnonzero(block.coverage.missing())
-        step = ComputeStep(np.asarray, (np.nan if is_float(block.dtype) else 4,))
-        step.target = View(block, 0, (), missing)
-        self._deferred.steps.append(step)
+        if self._full:
+            step = ComputeStep(np.asarray, (np.nan if is_float(block.dtype) else 4,))
+            step.target = View(block, 0, (), np.flatnonzero(block.coverage.missing()))
+            self._deferred.steps.append(step)
+        block.coverage.full = True
 
     def reshape(self, tile: Tile, shape: Sequence[int]) -> Tile:
         """Return the same elements in another shape, without moving them; one size may be -1.

@@ -6,7 +6,7 @@ cannot do by itself it asks of the emulator, through ``TileOperations``.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any, NoReturn, Protocol
 
@@ -55,19 +55,25 @@ def sizes_of(given: Sequence[Any], shape: Any) -> Sequence[Any]:
     return given[0] if len(given) == 1 and isinstance(given[0], (tuple, list)) else given
 
 
+def _operator(name: str, reflected: bool = False) -> Callable[[Tile, Any], Tile]:
+    def method(self: Tile, other: Any) -> Tile:
+        return self.machine.arithmetic(name, *((other, self) if reflected else (self, other)))
+
+    return method
+
+
 class Tile:
     """A strided view of a block: ``dims`` are (number, step in elements), outermost (partition) first.
 
     ``positions`` replaces them for an irregular (gathered) view. ``fresh`` marks the result of an instruction that
-    has not been stored anywhere: assigning it makes the instruction write there directly. ``settled`` marks the target
-    of a ``+=`` whose assignment has happened already. ``valid`` and ``where`` are the box and the mask that a masked
-    instruction has written. ``out_of_range`` holds indices that only a mask can make legal. ``affine_offset`` says
-    where the view of another iteration lies, while a loop is recorded.
+    has not been stored anywhere: assigning it makes the instruction write there directly. ``valid`` and ``where`` are
+    the box and the mask that a masked instruction has written. ``out_of_range`` holds indices that only a mask can make
+    legal. ``affine_offset`` says where the view of another iteration lies, while a loop is recorded.
     """
 
     __slots__ = (
         "_shape", "affine_offset", "block", "dims", "fresh", "machine", "offset", "out_of_range", "positions",
-        "producer", "settled", "step", "valid", "where",
+        "producer", "step", "valid", "where",
     )  # fmt: skip
     __array_ufunc__ = None
     __hash__ = None  # type: ignore[assignment]  # no key, as arrays are none
@@ -78,7 +84,7 @@ class Tile:
         self.positions: IntArray | None = None
         self.producer: TracedInstruction | None = None
         self.step: Any = None  # the step that computes its values, while it is fresh
-        self.fresh = self.settled = False
+        self.fresh = False
         self.valid: Box | None = None
         self.where: npt.NDArray[np.bool_] | None = None
         self.out_of_range: list[tuple[int, Affine]] = []
@@ -147,47 +153,16 @@ class Tile:
     def __iadd__(self, other: Any) -> Tile:
         return self.machine.accumulate(self, other)
 
-    def __add__(self, other: Any) -> Tile:
-        return self.machine.arithmetic("add", self, other)
-
-    def __radd__(self, other: Any) -> Tile:
-        return self.machine.arithmetic("add", other, self)
-
-    def __sub__(self, other: Any) -> Tile:
-        return self.machine.arithmetic("subtract", self, other)
-
-    def __rsub__(self, other: Any) -> Tile:
-        return self.machine.arithmetic("subtract", other, self)
-
-    def __mul__(self, other: Any) -> Tile:
-        return self.machine.arithmetic("multiply", self, other)
-
-    def __rmul__(self, other: Any) -> Tile:
-        return self.machine.arithmetic("multiply", other, self)
-
-    def __truediv__(self, other: Any) -> Tile:
-        return self.machine.arithmetic("divide", self, other)
-
-    def __rtruediv__(self, other: Any) -> Tile:
-        return self.machine.arithmetic("divide", other, self)
-
-    def __pow__(self, other: Any) -> Tile:
-        return self.machine.arithmetic("power", self, other)
+    __add__, __radd__ = _operator("add"), _operator("add", reflected=True)
+    __sub__, __rsub__ = _operator("subtract"), _operator("subtract", reflected=True)
+    __mul__, __rmul__ = _operator("multiply"), _operator("multiply", reflected=True)
+    __truediv__, __rtruediv__ = _operator("divide"), _operator("divide", reflected=True)
+    __pow__ = _operator("power")
+    __gt__, __ge__ = _operator("greater"), _operator("greater_equal")
+    __lt__, __le__ = _operator("less"), _operator("less_equal")
 
     def __neg__(self) -> Tile:
         return self.machine.arithmetic("negative", self)
-
-    def __gt__(self, other: Any) -> Tile:
-        return self.machine.arithmetic("greater", self, other)
-
-    def __ge__(self, other: Any) -> Tile:
-        return self.machine.arithmetic("greater_equal", self, other)
-
-    def __lt__(self, other: Any) -> Tile:
-        return self.machine.arithmetic("less", self, other)
-
-    def __le__(self, other: Any) -> Tile:
-        return self.machine.arithmetic("less_equal", self, other)
 
     # For the emulator
 
@@ -255,11 +230,11 @@ class Tile:
 
     def same_place(self, other: Tile) -> bool:
         """Return True if both are the same elements of the same block."""
+        if self.block is not other.block or (self.offset, self.dims) != (other.offset, other.dims):
+            return False
         if self.positions is None or other.positions is None:
-            same = self.positions is other.positions
-        else:
-            same = np.array_equal(self.positions, other.positions)
-        return same and self.block is other.block and (self.offset, self.dims) == (other.offset, other.dims)
+            return self.positions is other.positions
+        return np.array_equal(self.positions, other.positions)
 
     def covers_block(self) -> bool:
         """Return True if the view is the whole block in its own order."""

@@ -23,13 +23,13 @@ class Transfers:
     """The DMA transfers of one run."""
 
     def __init__(self, executor: Executor) -> None:
-        self._executor, self._diagnostics = executor, executor.diagnostics
+        self._executor = executor
 
     def load(self, source: Tile, dtype: np.dtype[Any] | None, mask: Any) -> Tile:
         """Read HBM into a fresh tile in SBUF: one DMA."""
         tile = self._executor.operand(source, "source of a load")
         if tile.block.info.memory is not MemorySpace.HBM:
-            self._diagnostics.report(
+            self._executor.diagnostics.report(
                 "unsupported", "nl.load reads HBM; this tile is on the chip already: use nl.copy."
             )
         box, where = self._executor.resolve_mask(mask, tile.shape)
@@ -53,7 +53,7 @@ class Transfers:
         """Write a tile (or a number) to HBM: one DMA."""
         destination = self._executor.operand(target, "destination of a store")
         if destination.block.info.constant:
-            self._diagnostics.fault(
+            self._executor.fault(
                 "unsupported", "A kernel's input cannot be written; store to a tensor in nl.shared_hbm."
             )
         box, where = self._executor.resolve_mask(mask, destination.shape)
@@ -89,7 +89,7 @@ class Transfers:
         two bytes from trn2 on, for which the DMA engines have a mode of their own (trainium2_arch, DMA transpose).
         """
         if target.block.info.constant:
-            self._diagnostics.fault(
+            self._executor.fault(
                 "unsupported", "A kernel's input cannot be written; use a tensor in nl.shared_hbm."
             )
         outside = target.block.info.memory is not MemorySpace.HBM and any(
@@ -134,7 +134,7 @@ class Transfers:
             return tile
         if not skip:
             at = int(tile.positions[outside][0])
-            self._diagnostics.fault(
+            self._executor.fault(
                 "out-of-bounds", f"An index leads to element {at}; the tensor has {prod(tile.block.shape)}."
             )
         view = tile.strided(tile.offset, tile.dims)

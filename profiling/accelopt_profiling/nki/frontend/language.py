@@ -54,11 +54,11 @@ class Fp32:
 def load_transposed(src: Any, dtype: np.dtype[Any] | None, mask: Any = None) -> Tile:
     """Bring a tile from HBM to SBUF with its two dimensions swapped: a DMA of single elements."""
     machine = current()
-    tile = machine.executor.operand(src)
+    tile = machine.operand(src)
     if len(tile.dims) != 2:
         machine.fault("unsupported", "nl.load_transpose2d takes a tensor of two dimensions.")
     swapped = tile.strided(tile.offset, (tile.dims[1], tile.dims[0]))
-    machine.executor.check_range(tile, None)
+    machine.check_range(tile, None)
     if mask is not None or tile.out_of_range:
         machine.fault("unsupported", "nl.load_transpose2d with a mask is not emulated.")
     result = machine.transfers.load(swapped, dtype, None)
@@ -94,7 +94,7 @@ def select_values(condition: Any, x: Any, y: Any, dtype: np.dtype[Any] | None, m
     """Return ``x`` where ``condition`` is not zero, else ``y``; in the type of the first of the two that is a tile."""
     first = next((o for o in (x, y) if isinstance(o, Tile)), None)
     kind = first.dtype if dtype is None and first is not None else dtype
-    return current().executor.run("select", (VECTOR,), [condition, x, y], _choose, kind, mask)
+    return current().run("select", (VECTOR,), [condition, x, y], _choose, kind, mask)
 
 
 def _choose(condition: Any, x: Any, y: Any) -> Any:

@@ -53,7 +53,7 @@ def unary(operation: Operation, x: Any, dtype: Any, mask: Any = None) -> Any:
         return function(np.float32(x))
     kind = None if dtype is None else as_dtype(dtype)
     engines = tuple(ENGINES[name] for name in operation.engines)
-    return current().executor.run(operation.opcode, engines, [x], function, kind, mask)
+    return current().run(operation.opcode, engines, [x], function, kind, mask)
 
 
 def pairwise(operation: Operation, x: Any, y: Any, dtype: Any, mask: Any = None) -> Any:
@@ -82,7 +82,7 @@ def binary(machine: Machine, name: str, x: Any, y: Any, dtype: Any = None, mask:
     kind = as_dtype(dtype) if dtype is not None else _common(x, y)
     op, params = (predicate, (name,)) if name in PREDICATES else (BINARY[name], ())
     if isinstance(x, Tile) and isinstance(y, Tile):
-        x, y = machine.executor.operand(x), machine.executor.operand(y)
+        x, y = machine.operand(x), machine.operand(y)
         rows = max(x.shape[0], y.shape[0])
         x, y = (t if t.shape[0] in (rows, 0) else machine.broadcast(t, (rows, *t.shape[1:])) for t in (x, y))
         wide = next((t for t in (x, y) if not per_partition(t)), x)
@@ -91,10 +91,10 @@ def binary(machine: Machine, name: str, x: Any, y: Any, dtype: Any = None, mask:
         else:
             opcode, engines = "divide" if name == "divide" else "tensor_tensor", (VECTOR,)
     elif name == "divide" and isinstance(y, Tile):
-        opcode, engines, wide = "reciprocal", (VECTOR,), machine.executor.operand(y)
+        opcode, engines, wide = "reciprocal", (VECTOR,), machine.operand(y)
     else:
         opcode, engines, wide = "tensor_scalar", MOVABLE, x if isinstance(x, Tile) else y
-    return machine.executor.run(opcode, engines, [x, y], op, kind, mask, cost=wide, params=params)
+    return machine.run(opcode, engines, [x, y], op, kind, mask, cost=wide, params=params)
 
 
 def _common(x: Any, y: Any) -> np.dtype[Any]:

@@ -82,7 +82,7 @@ def accumulate_rows(machine: Machine, engine: str, result: Tile) -> None:
     writer = machine.deferred.newest
     if writer is not None:
         writer.keep = True
-    total = machine.executor.defer(_last_column, writer)
+    total = machine.defer(_last_column, writer)
     assert result.producer is not None
     machine.registers[engine] = _issued(machine, total), result.producer
 
@@ -131,7 +131,7 @@ def accumulate(
     producer.opcode = "activation_reduce" if engine == SCALAR else "tensor_scalar_reduce"
     if place is None:
         return
-    target = machine.executor.operand(place, "reduce_res")
+    target = machine.operand(place, "reduce_res")
     if (target.shape[0], prod(target.shape[1:])) != (result.shape[0], 1):
         machine.fault(
             "out-of-bounds", f"reduce_res has the shape {target.shape}, not ({result.shape[0]}, 1)."
@@ -141,7 +141,7 @@ def accumulate(
     producer.writes.insert(
         0, target.region()
     )  # the last one is that of the result, which may be assigned elsewhere
-    machine.executor.write(target, machine.executor.defer(_column, total, params=(target.shape, negate)))
+    machine.write(target, machine.defer(_column, total, params=(target.shape, negate)))
 
 
 def _column(shape: tuple[int, ...], negate: bool, held: Any) -> Array:
@@ -152,7 +152,7 @@ def _column(shape: tuple[int, ...], negate: bool, held: Any) -> Array:
 
 def _reduced(machine: Machine, values: Tile, name: str, before: Any) -> ComputeStep | None:
     """Return the step that reduces ``values`` along its free dimensions together with what the registers hold."""
-    step = machine.executor.defer(_totals, values, before, params=(name,))
+    step = machine.defer(_totals, values, before, params=(name,))
     if step is None or values.dtype == np.float32:
         return _issued(machine, step)
     # What is reduced is not rounded to the type of ``values``: compute it here too, before its input is written over.

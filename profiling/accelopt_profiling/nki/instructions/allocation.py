@@ -65,7 +65,7 @@ def _inside(machine: Machine, mask: Any, dst: Tile, value: Any) -> Any:
     box = mask_box(machine, mask, dst.shape)
     if box is None or not isinstance(value, Tile):
         return value
-    machine.executor.check_range(value, box)
+    machine.check_range(value, box)
     return value.within(narrow(box, value.shape))
 
 
@@ -75,7 +75,7 @@ def mask_box(machine: Machine, mask: Any, shape: tuple[int, ...]) -> Box | None:
     Raises:
         KernelFaultError: the mask is not a box.
     """
-    box, where = machine.executor.resolve_mask(mask, shape)
+    box, where = machine.resolve_mask(mask, shape)
     if where is not None:
         machine.fault("unsupported", "This instruction takes masks that cut off whole rows or columns only.")
     return box
@@ -89,7 +89,7 @@ def cut(machine: Machine, dst: Any, *tiles: Tile) -> tuple[Box | None, list[Tile
     box = mask_box(machine, dst.mask, tiles[0].shape) if isinstance(dst, Allocation) else None
     if box is None:
         return None, list(tiles)
-    machine.executor.check_range(tiles[0], box)
+    machine.check_range(tiles[0], box)
     others = [t.within((box[0], *((0, n) for n in t.shape[1:]))) for t in tiles[1:]]
     return box, [tiles[0].within(box), *others]
 

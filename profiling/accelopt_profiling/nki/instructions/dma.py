@@ -22,7 +22,7 @@ def dma_copy(
     Beta 1 repeats a source that is smaller, leaves out what a mask says, and combines with what ``dst`` holds.
     """
     machine = current()
-    target, source = machine.executor.operand(dst, "dst"), machine.executor.operand(src, "src")
+    target, source = machine.operand(dst, "dst"), machine.operand(src, "src")
     if machine.version:
         _check_dma(machine, target, source)
         target, source = _in_order_of(target, source), _in_order_of(source, target)
@@ -94,7 +94,7 @@ def dma_compute(dst: Any, srcs: Any, reduce_op: Any, scales: Any, oob_mode: Any)
     factors = list(scales) if isinstance(scales, (tuple, list)) else [1.0] * len(srcs)
     if any(isinstance(f, (int, float)) and f != 1.0 for f in factors):
         machine.fault("unsupported", "dma_compute's scales must be 1.0.")
-    target, sources = machine.executor.operand(dst, "dst"), [machine.executor.operand(s, "src") for s in srcs]
+    target, sources = machine.operand(dst, "dst"), [machine.operand(s, "src") for s in srcs]
     _check_dma(machine, target, *sources)
 
     machine.transfers.transfer(target, sources, _total, oob_mode is OobMode.skip)
@@ -114,7 +114,7 @@ TRANSPOSES = {2: (1, 0), 3: (2, 1, 0), 4: (3, 1, 2, 0)}
 def dma_transpose(dst: Any, src: Any, axes: Any, oob_mode: Any) -> Tile:
     """Transpose by DMA: (1, 0), (2, 1, 0) or (3, 1, 2, 0) by the rank of ``src``."""
     machine = current()
-    source = machine.executor.operand(src, "src")
+    source = machine.operand(src, "src")
     order = TRANSPOSES.get(len(source.shape))
     if order is None or (axes is not None and tuple(axes) != order):
         machine.fault(
@@ -124,9 +124,9 @@ def dma_transpose(dst: Any, src: Any, axes: Any, oob_mode: Any) -> Tile:
     if isinstance(dst, Allocation):
         if dst.mask is not None or source.out_of_range:
             machine.fault("unsupported", "dma_transpose with a mask is not emulated.")
-        dst = machine.executor.fresh_tile(shape, dst.dtype or source.dtype, MemorySpace.SBUF)
+        dst = machine.fresh_tile(shape, dst.dtype or source.dtype, MemorySpace.SBUF)
         dst.fresh = False  # a DMA has written it: an assignment copies
-    target = machine.executor.operand(dst, "dst")
+    target = machine.operand(dst, "dst")
     _check_dma(machine, target, source)
     if shape != target.shape:
         machine.fault(

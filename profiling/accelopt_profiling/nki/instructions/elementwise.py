@@ -265,7 +265,7 @@ def memset(dst: Any, value: Any, engine: Any) -> Any:
     target = on_chip(machine, dst, "dst")
     if isinstance(value, Tile):
         machine.fault("unsupported", "memset fills with a number; copy a tensor with nisa.tensor_copy.")
-    number = machine.executor.number(value)
+    number = machine.number(value)
     if not is_float(target.dtype) and float(number) != int(number):
         machine.fault("unsupported", f"memset cannot fill a tensor of {target.dtype} with {value}.")
     return into(machine, dst, "memset", engines(machine, engine, (VECTOR,), (GPSIMD,)), [number], np.asarray)

@@ -45,9 +45,9 @@ def nc_matmul(
             columns = prod(high - low for low, high in result.valid[1:])
     else:
         _check_product(machine, target, left, right, (rows, columns))
-        adds = machine.executor.touched(target) if accumulate is None else bool(accumulate)
+        adds = machine.touched(target) if accumulate is None else bool(accumulate)
         operands, beside = ([left], [right]) if is_transpose else ([left, right], [])
-        result = machine.executor.run_into(
+        result = machine.run_into(
             target, "nc_matmul", (TENSOR,), operands, op, right, adds and not is_transpose, beside=beside
         )
     instruction = result.producer
@@ -81,21 +81,21 @@ def _allocated_product(
     op: Callable[..., Array],
 ) -> Tile:
     """Return a new tile in PSUM with the product, or the transpose of ``left``, inside of the mask."""
-    execute, box = machine.executor, mask_box(machine, dst.mask, shape)
+    box = mask_box(machine, dst.mask, shape)
     instruction = machine.stream.emit("nc_matmul", (TENSOR,), right)
     instruction.reads = [left.region(), right.region()]
     inputs = [
-        execute.read(left),
-        execute.read(right, None if box is None else ((0, right.shape[0]), *box[1:])),
+        machine.read(left),
+        machine.read(right, None if box is None else ((0, right.shape[0]), *box[1:])),
     ]
     left.fresh = right.fresh = False
     dtype = np.dtype(np.float32)
     if op is transpose_values:
         inputs, dtype = inputs[:1], left.dtype
     step = None
-    if execute.full and (box is None or all(low < high for low, high in box)):
+    if machine.full and (box is None or all(low < high for low, high in box)):
         step = ComputeStep(op, inputs) if box is None else ComputeStep(_part, inputs, (op, box))
-    return execute.finish(instruction, shape, dtype, MemorySpace.PSUM, step, box, None)
+    return machine.finish(instruction, shape, dtype, MemorySpace.PSUM, step, box, None)
 
 
 def _part(op: Callable[..., Array], box: Box, *values: Array) -> Array:

@@ -49,10 +49,10 @@ def quantize_mx(dst: Any, src: Any, dst_scale: Any) -> Any:
         machine, dst, "quantize_mx", (VECTOR,), [source], _quantized, most, target.dtype, cost=source
     )
     for quadrant, part in enumerate(parts):
-        step = machine.executor.defer(_scales, source, params=(most, quadrant, scale.dtype))
+        step = machine.defer(_scales, source, params=(most, quadrant, scale.dtype))
         if result.producer is not None:
             result.producer.writes.append(part.region())
-        machine.executor.write(part, step)
+        machine.write(part, step)
 
 
 def _exponents(most: int, x: Array) -> Array:
@@ -111,11 +111,9 @@ def nc_matmul_mx(
         _scale_parts(machine, on_chip(machine, s, "scale"), depth, n)
         for s, n in ((stationary_scale, rows), (moving_scale, columns))
     ]
-    adds = machine.executor.touched(target) if accumulate is None else bool(accumulate)
+    adds = machine.touched(target) if accumulate is None else bool(accumulate)
     operands = [left, right, *scales[0], *scales[1]]
-    result = machine.executor.run_into(
-        target, "nc_matmul", (TENSOR,), operands, _product, right, adds
-    ).producer
+    result = machine.run_into(target, "nc_matmul", (TENSOR,), operands, _product, right, adds).producer
     assert result is not None
     result.stationary, result.free, result.partitions, result.itemsize = rows, columns, depth, 1
     result.flops = 2 * 4 * depth * rows * columns

@@ -30,7 +30,7 @@ def on_chip(machine: Machine, value: Any, what: str) -> Any:
     """
     if isinstance(value, Allocation):
         return value
-    tile = machine.executor.operand(value, what)
+    tile = machine.operand(value, what)
     if tile.block.info.memory is MemorySpace.HBM:
         load = "nisa.dma_copy" if machine.version else "nl.load"
         machine.fault("unsupported", f"The {what} lies in HBM; bring it to SBUF with {load} first.")
@@ -160,10 +160,9 @@ def into(
     ``cost`` is the tile that sets the cost, the result by default. Returns the result: that in a tile to be allocated
     is fresh.
     """
-    execute = machine.executor
     if isinstance(dst, Allocation):
         if cost is not None:
-            return execute.run(
+            return machine.run(
                 opcode,
                 where,
                 operands,
@@ -178,15 +177,15 @@ def into(
             )
         assert dst.shape is not None
         assert dst.dtype is not None
-        tile = execute.fresh_tile(dst.shape, dst.dtype, dst.memory)
+        tile = machine.fresh_tile(dst.shape, dst.dtype, dst.memory)
         target = tile if dst.part is None else tile.within(dst.part)
-        tile.producer = execute.run_into(target, opcode, where, operands, op, target, params=params).producer
+        tile.producer = machine.run_into(target, opcode, where, operands, op, target, params=params).producer
         tile.step, tile.valid = machine.deferred.newest, dst.part
         return tile
     target = on_chip(machine, dst, "dst")
     tiles = [target, *(o for o in operands if isinstance(o, Tile))]
     if where == (GPSIMD,) and any(t.block.info.memory is MemorySpace.PSUM for t in tiles):
         machine.fault("unsupported", f"{opcode} on GpSimdE cannot reach PSUM; copy the tile to SBUF first.")
-    return execute.run_into(
+    return machine.run_into(
         target, opcode, where, operands, op, target if cost is None else cost, params=params
     )
