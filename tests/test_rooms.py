@@ -302,7 +302,7 @@ def test_only_commands_import_the_command_line():
 #: it can do (client), conversions, and pygls' server, its texts and its protocol.
 SPEAK_LSP = {
     "server/client.py", "server/connection.py", "server/convert.py", "server/documents.py", "server/lsp_types.py",
-    "server/main.py", "server/message_protocol.py",
+    "server/main.py",
     "server/progress.py", "server/server.py", "server/setup.py",
     "demo/editor.py", "demo/story.py",
 }  # fmt: skip

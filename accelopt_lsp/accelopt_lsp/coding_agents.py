@@ -91,8 +91,8 @@ class Tools:
                 self._start(self._stop(search.job, following))
                 raise
             options = {"problem": problem and self._path(problem), "kernel": kernel, "target": target}
-            named = [f"--{name}={value}" for name, value in {**options, "budget": budget}.items() if value]
-            words = ["optimize", *([] if ask_model else ["--no-model"]), *named, "--json", "--", request.name]
+            flags = [f"--{name}={value}" for name, value in {**options, "budget": budget}.items() if value]
+            words = ["optimize", *([] if ask_model else ["--no-model"]), *flags, "--json", "--", request.name]
             return outcome.as_object(request.name, continuing(words))
 
         return await self._answer(work())

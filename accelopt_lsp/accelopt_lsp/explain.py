@@ -54,7 +54,7 @@ async def explanations(
         yield Explanation(await page(ModelExplanation(model.model, text), remark), model.model, calls=(call,))
         return
     asking = f"The model {model.model} is being asked for its explanation..."
-    yield Explanation(await page(None, asking), asked=model.model)
+    yield Explanation(await page(None, asking), pending_model=model.model)
     calls: list[ModelCall] = []
     try:
         text = await explain(

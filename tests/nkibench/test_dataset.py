@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from support.synthetic_checkout import operator, write_checkout
 
 from nkibench.dataset import DatasetError, read_dataset
-from nkibench.profile_results import row_of, write_profiles
+from nkibench.report import row_of, write_profiles
 
 
 @pytest.fixture

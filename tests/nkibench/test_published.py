@@ -8,8 +8,8 @@ import pytest
 
 from accelopt_profiling.measurement import Latency
 from accelopt_profiling.quantity import Known
-from nkibench.progress import progress, progress_table
 from nkibench.published import against_published, published_summary, published_table
+from nkibench.report import progress, progress_table
 from nkibench.result import Best, TaskResult
 
 

@@ -91,7 +91,7 @@ async def test_giving_up_while_it_asks_harms_nothing(editor: Editor, tmp_path: P
     answer = editor.hold_answers()
     job = (await editor.execute("choose", {"uri": uri, "kernel": "silu"}))["job"]
 
-    await editor.asked()
+    await editor.await_questions()
     assert (await editor.execute("cancel", {"job": job}))["cancelled"] == [job]
     answer.set()
     assert "COST = 900" in editor.texts[uri]

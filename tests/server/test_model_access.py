@@ -147,7 +147,7 @@ async def test_the_person_is_asked_once_before_anything_is_sent(
         await editor.message("The model:")
         editor.messages.clear()
         await over(editor, uri)
-    (question,) = await editor.asked()
+    (question,) = await editor.await_questions()
     assert "be sent to acme/large of this editor" in question.message
     assert "the whole file" in question.message
     reports = [
@@ -178,7 +178,7 @@ async def test_one_question_is_open_and_a_late_answer_counts(
     editor.answers = ["Send it from now on"]
     await editor.execute("optimize", {"uri": uri, "kernel": "silu"})
 
-    await editor.asked(2)
+    await editor.await_questions(2)
     await editor.execute("cancel", {"uri": uri})
     await over(editor, uri)
     await editor.execute("optimize", {"uri": uri, "kernel": "silu"})

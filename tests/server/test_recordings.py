@@ -49,7 +49,7 @@ async def test_a_person_who_chooses_nothing_runs_nothing(editor: Editor, tmp_pat
     action = await editor.action(uri, 6, "Record from a test...")
     assert action.command is not None
     await editor.execute("record", {"uri": uri})
-    (question,) = await editor.asked()
+    (question,) = await editor.await_questions()
     assert [a.title for a in question.actions or []] == ["tests/test_scales.py"]
 
     async def refused() -> bool:  # while the question is open, its job is the answer

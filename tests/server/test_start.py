@@ -16,8 +16,7 @@ from pygls.exceptions import JsonRpcInternalError
 from support.editor import CLIENTS, capabilities
 from support.waiting import until
 
-from accelopt_lsp.server.capabilities import initialize_result
-from accelopt_lsp.server.first_message import answer_first, encoded, read_first
+from accelopt_lsp.server.first_message import answer_first, encoded, initialize_result, read_first
 from accelopt_lsp.server.server import AccelOptServer, message_converter
 from accelopt_lsp.server.setup import build
 from accelopt_lsp.service.parser import ParserProcess

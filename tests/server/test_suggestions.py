@@ -193,7 +193,7 @@ async def test_ask_before_applying(editor: Editor, tmp_path: Path, decisions: Pa
     command = next(x.command for x in lenses or [] if x.command and "checked" in x.command.title)
     editor.answers = ["Show diff", "Not now"]
     await editor.workspace_execute_command_async(t.ExecuteCommandParams(command.command, command.arguments))
-    await editor.asked(2)
+    await editor.await_questions(2)
     address = editor.shown_documents[0].uri
     assert address.endswith(".patch")
     assert "+    COST = 450" in Path(address.removeprefix("file://")).read_text()

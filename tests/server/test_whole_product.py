@@ -164,7 +164,7 @@ async def test_no_python_of_another_folder_is_run_before_it_is_trusted(
         real.workspace_did_change_workspace_folders(t.DidChangeWorkspaceFoldersParams(event))
     uri = real.open(second / "k.py", text)
     await real.title(uri, "is not trusted")
-    assert [str(second) in question.message for question in await real.asked()] == [True]
+    assert [str(second) in question.message for question in await real.await_questions()] == [True]
     assert not (second / "ran").exists()
     allow.set()
     await real.title(uri, "est.")

@@ -59,7 +59,7 @@ async def test_sensitive_settings_of_a_trusted_workspace_are_asked_about(
     editor.answers = ["Not now"]
     await editor.begin("vscode", tmp_path)
     await editor.title(editor.open(tmp_path / "k.py", KERNELS), "on trn2")
-    assert ["/evil/python" in question.message for question in await editor.asked()] == [True]
+    assert ["/evil/python" in question.message for question in await editor.await_questions()] == [True]
     assert [action.title for action in editor.questions[0].actions or []] == ["Use them", "Not now"]
 
 
@@ -94,7 +94,7 @@ async def test_a_file_of_another_folder_is_asked_about(
     await editor.title(uri, f"{second} is not trusted")
     for command in ("profile", "optimize", "record", "migrate", "remember"):
         assert (await editor.execute(command, {"uri": uri}))["job"] is None
-    assert [str(second) in question.message for question in await editor.asked()] == [True]
+    assert [str(second) in question.message for question in await editor.await_questions()] == [True]
     allow.set()
     await editor.title(uri, "est. 900 us")
 
@@ -107,11 +107,13 @@ async def test_of_two_roots_only_the_one_that_was_asked_about_is_trusted(
     editor.answers = ["Trust this folder", "Not now"]
     await editor.begin("neovim", first, trusted=None, folders=folders)
     await editor.title(editor.open(second / "k.py", KERNELS), "est. 900 us")
-    assert [f"files in {second}?" in question.message for question in await editor.asked()] == [True]
+    assert [f"files in {second}?" in question.message for question in await editor.await_questions()] == [
+        True
+    ]
     assert json.loads(Path(environment["ACCELOPT_APPROVALS"]).read_text())["trusted"] == [str(second)]
     uri = editor.open(first / "k.py", KERNELS)
     await editor.title(uri, f"{first} is not trusted")
-    await editor.asked(2)
+    await editor.await_questions(2)
 
 
 @pytest.mark.slow

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from accelopt_lsp.settings.approvals import Approvals
-from accelopt_lsp.settings.interpreter import OWN
-from accelopt_lsp.settings.load import Settings, load_settings
+from accelopt_lsp.settings.load import OWN, Settings, load_settings
 from accelopt_lsp.settings.trust import Workspace
 
 #: Files below ``tmp_path``, the folders that the editor has, those that are trusted, and what is asked about.

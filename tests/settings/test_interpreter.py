@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from accelopt_lsp.settings.approvals import Approvals
-from accelopt_lsp.settings.interpreter import OWN, find_interpreter
-from accelopt_lsp.settings.load import load_settings
+from accelopt_lsp.settings.load import OWN, find_interpreter, load_settings
 from accelopt_lsp.settings.trust import Workspace
 from accelopt_profiling.worker.environment import given_variables, step_environment, worker_environment
 

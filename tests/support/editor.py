@@ -200,7 +200,7 @@ class Editor(LanguageClient):
 
         return await self.until(look, f"a message with {has!r}")
 
-    async def asked(self, count: int = 1) -> list[t.ShowMessageRequestParams]:
+    async def await_questions(self, count: int = 1) -> list[t.ShowMessageRequestParams]:
         """The questions, as soon as there are ``count``: a title says that an answer is missing before one is asked."""
 
         async def look() -> bool:

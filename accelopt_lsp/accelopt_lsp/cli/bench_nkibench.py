@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import math
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing, contextmanager, nullcontext
 from dataclasses import dataclass, replace
@@ -14,16 +13,10 @@ import click
 
 from accelopt_lsp.cli.failures import CommandError, Exit, wrong_input
 from accelopt_lsp.cli.metrics_table import print_metrics
-from accelopt_lsp.cli.model_source import ModelSource, model_source_options, preset_settings, search_variants
-from accelopt_lsp.cli.options import (
-    host_option,
-    json_option,
-    search_options,
-    search_settings,
-)
+from accelopt_lsp.cli.model_source import BenchmarkSearch, benchmark_options
 from accelopt_lsp.cli.terminal import err, out, print_json
 from accelopt_lsp.resources import open_host
-from accelopt_lsp.search_plan import require_proposer, search_plan
+from accelopt_lsp.search_plan import require_proposer
 from accelopt_lsp.stderr import printable, say
 
 if TYPE_CHECKING:
@@ -51,16 +44,7 @@ if TYPE_CHECKING:
     help="Which baselines to run: neuronxcc.nki's or today's nki's.",
 )  # fmt: skip
 @click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, help="Tasks at a time.")
-@click.option(
-    "--out", "folder", type=click.Path(path_type=Path, file_okay=False), metavar="DIR",
-    default=Path("nkibench-results"), show_default=True,
-    help="Where the results go. A run that was ended goes on there.",
-)  # fmt: skip
-@model_source_options
-@search_options
-@click.option("--budget", metavar="LIMITS", help="Per task, as for `optimize`; the preset's, or 200.")
-@host_option
-@json_option
+@benchmark_options("nkibench-results", "200")
 def nkibench(
     data: Path | None,
     tasks: str,
@@ -68,17 +52,8 @@ def nkibench(
     dialect: str,
     jobs: int,
     folder: Path,
-    optimize: bool,
-    ablations: bool,
-    ablation: tuple[str, ...],
-    budget: str | None,
-    host: str | None,
     as_json: bool,
-    strategy: str | None,
-    sources: str | None,
-    preset: str | None,
-    given: tuple[str, ...],
-    **speaker_options: Any,
+    **choices: Any,
 ) -> int:
     """Run NKIBench: verdict, time and percent of peak.
 
@@ -92,52 +67,40 @@ def nkibench(
     """
     from accelopt_profiling.targets.target import default_neuron_target
     from nkibench.metrics import metrics, of_nkibench
-    from nkibench.progress import progress
     from nkibench.published import against_published, published_summary, published_table
-    from nkibench.report import report_object, write_report
+    from nkibench.report import progress, report_object, write_report
     from nkibench.run import BenchmarkPlan, in_order
 
-    settings = search_settings(
-        Path.cwd(),
-        {"host": host},
-        strategy=strategy,
-        sources=sources,
-        preset=preset_settings(preset),
-        given=given,
-    )
-    budget = budget or ("" if preset else "200")
-    speaker = ModelSource(settings, Path.cwd() / "tasks", **speaker_options)
+    search = BenchmarkSearch.of("tasks", "200", in_time=False, **choices)
     names = [name.strip() for name in tasks.split(",") if name.strip()]
     target = target or default_neuron_target(beta1=dialect == "beta1")
     _check_target(target)
     cases = _cases(data, names, dialect)
-    searched = bool(optimize or ablations or ablation or preset)
-    limits = _limits(settings, budget) if searched else None
     by_search: dict[str, list[TaskResult]] = {}
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for variant in search_variants(ablation, everything=ablations, plan=search_plan(settings)):
+        for variant in search.variants:
             name = variant.name
-            run = _NkiBenchRun(settings, cases, folder, BenchmarkPlan(target, dialect, jobs), variant)
-            by_search[name] = in_order(cases, _results(run, speaker, limits))
+            run = _NkiBenchRun(search.settings, cases, folder, BenchmarkPlan(target, dialect, jobs), variant)
+            by_search[name] = in_order(cases, _results(run, search))
             whole = len(by_search) == 1
             write_report(folder if whole else folder / name.replace(" ", "-"), cases, by_search[name], target)
         _write_comparisons(folder, by_search, own=data is None)
-        speaker.keep()
+        search.speaker.keep()
     except OSError as error:
         raise wrong_input(
             f"{error.filename or folder} cannot be written: {error.strerror or error}."
         ) from None
     rows = (
         metrics([of_nkibench(r, name) for name, results in by_search.items() for r in results])
-        if searched
+        if search.limits is not None
         else []
     )
     results = next(iter(by_search.values()))
     if as_json:
         compared = against_published(results) if data is not None else []
         more: dict[str, Any] = {}
-        if searched:
+        if rows:
             more = {"metrics": rows, "progress": {name: progress(group) for name, group in by_search.items()}}
         if compared:
             more |= {"published": compared, "published_summary": published_summary(compared)}
@@ -158,8 +121,8 @@ def _write_comparisons(folder: Path, by_search: dict[str, list[TaskResult]], own
     Raises:
         OSError: a file cannot be written.
     """
-    from nkibench.progress import progress_table
     from nkibench.published import against_published, published_table
+    from nkibench.report import progress_table
 
     results = next(iter(by_search.values()))
     published = "" if own else published_table(against_published(results))
@@ -187,12 +150,6 @@ def _cases(data: Path | None, names: list[str], dialect: str) -> BenchmarkCases:
         return own_cases(names, "nki" if dialect == "nki" else "beta1")
     except (DatasetError, ValueError) as error:
         raise wrong_input(str(error)) from None
-
-
-def _limits(settings: Settings, budget: str) -> Budget:
-    from accelopt_lsp.search_plan import budget_of
-
-    return budget_of(replace(settings, search=replace(settings.search, minutes=math.inf)), budget)
 
 
 @dataclass(frozen=True)
@@ -232,12 +189,12 @@ class _NkiBenchRun:
         return Searching(limits, start, team.setup if team else "nobody is asked", plan=plan)
 
 
-def _results(run: _NkiBenchRun, speaker: ModelSource, limits: Budget | None) -> list[TaskResult]:
+def _results(run: _NkiBenchRun, search: BenchmarkSearch) -> list[TaskResult]:
     """Return all results of a pass, in the order in which they came."""
-    if limits is None:
+    if search.limits is None:
         return asyncio.run(_run(run.settings, run.cases, run.plan, run.folder))
-    with speaker.team() as team, run.memory() as memory:
-        plan = replace(run.plan, searching=run.searching(limits, team, memory))
+    with search.speaker.team() as team, run.memory() as memory:
+        plan = replace(run.plan, searching=run.searching(search.limits, team, memory))
         return asyncio.run(_run(run.settings, run.cases, plan, run.folder))
 
 

@@ -13,18 +13,14 @@ import click
 
 from accelopt_lsp.cli.failures import CommandError, Exit, wrong_input
 from accelopt_lsp.cli.metrics_table import print_against_set, print_fast_p, print_metrics
-from accelopt_lsp.cli.model_source import ModelSource, model_source_options, preset_settings, search_variants
+from accelopt_lsp.cli.model_source import BenchmarkSearch, benchmark_options
 from accelopt_lsp.cli.options import (
-    host_option,
-    json_option,
-    search_options,
-    search_settings,
     target_option,
 )
 from accelopt_lsp.cli.terminal import print_json
 from accelopt_lsp.features.wording import duration
 from accelopt_lsp.resources import open_host, with_target
-from accelopt_lsp.search_plan import budget_of, require_proposer, search_plan
+from accelopt_lsp.search_plan import require_proposer
 from accelopt_lsp.stderr import say
 
 if TYPE_CHECKING:
@@ -40,28 +36,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 NOTE = "Speedups are over the kernel that the search began with; fast_p is over PyTorch itself."
 
 
-def _set_options(folder: str) -> Callable[[F], F]:
-    """Return the options of both commands; ``folder`` is where results go unless said otherwise."""
-    options: list[Callable[[F], F]] = [
-        click.option("--tasks", metavar="TEXT", default="", help="Only tasks whose name holds this."),
-        click.option(
-            "--out", "folder", type=click.Path(path_type=Path, file_okay=False), metavar="DIR", default=Path(folder),
-            show_default=True, help="Where the results go. A run that was ended goes on there.",
-        ),
-        model_source_options,
-        search_options,
-        click.option("--budget", metavar="LIMITS", help="Per task, as for `optimize`; the preset's, or 60."),
-        target_option,
-        host_option,
-        json_option,
-    ]  # fmt: skip
-
-    def add(command: F) -> F:
-        for option in reversed(options):
-            command = option(command)
-        return command
-
-    return add
+_tasks_option: Callable[[F], F] = click.option(
+    "--tasks", metavar="TEXT", default="", help="Only tasks whose name holds this."
+)
 
 
 @click.command(name="flashinfer")
@@ -73,7 +50,9 @@ def _set_options(folder: str) -> Callable[[F], F]:
     "--workloads", type=click.IntRange(1), default=3, show_default=True,
     help="Check on so many workloads of a definition; the first one's time counts.",
 )  # fmt: skip
-@_set_options("flashinfer-results")
+@_tasks_option
+@target_option
+@benchmark_options("flashinfer-results", "60")
 def flashinfer(data: Path, workloads: int, **options: Any) -> int:
     """Run FlashInfer-Bench: success, fast_1 and speedups per kind.
 
@@ -99,7 +78,9 @@ def flashinfer(data: Path, workloads: int, **options: Any) -> int:
     help="The kernels (ModelNew): level1/19_ReLU.py, or a folder of one of KernelBench's runs. Without it a model "
     "writes the first kernel of each task from the PyTorch problem alone, which --optimize and a model must allow.",
 )  # fmt: skip
-@_set_options("kernelbench-results")
+@_tasks_option
+@target_option
+@benchmark_options("kernelbench-results", "60")
 def kernelbench(data: Path, kernels: Path | None, **options: Any) -> int:
     """Run KernelBench: success, speedups and fast_p per level.
 
@@ -116,43 +97,28 @@ def kernelbench(data: Path, kernels: Path | None, **options: Any) -> int:
 
 
 def _run_tasks(
-    read: Callable[[], list[SetTask]], tasks: str, folder: Path, optimize: bool, ablations: bool,
-    ablation: tuple[str, ...], budget: str | None, target: str | None, host: str | None, as_json: bool,
-    strategy: str | None, sources: str | None, preset: str | None, given: tuple[str, ...],
-    data_set: Path | None = None, **speaker_options: Any,
+    read: Callable[[], list[SetTask]], tasks: str, folder: Path, target: str | None, as_json: bool,
+    data_set: Path | None = None, **choices: Any,
 ) -> int:  # fmt: skip
     """Run the set and print its metrics.
 
-    ``speaker_options`` say who speaks. Exit code 1: a kernel is wrong, absent or could not be run.
+    ``choices`` say how to search. Exit code 1: a kernel is wrong, absent or could not be run.
     """
     from nkibench.kernel_sets.flashinfer_output import against_set, write_flashinfer
     from nkibench.metrics import fast_p, metrics
 
-    settings = search_settings(
-        Path.cwd(),
-        {"host": host},
-        strategy=strategy,
-        sources=sources,
-        preset=preset_settings(preset),
-        given=given,
-    )
-    budget = budget or ("" if preset else "60")
-    speaker = ModelSource(settings, Path.cwd() / "set", **speaker_options)
+    search = BenchmarkSearch.of("set", "60", **choices)
     try:
         chosen = [task for task in read() if tasks in task.name]
     except ValueError as error:
         raise wrong_input(str(error)) from None
     if not chosen:
         raise wrong_input(f"The set has no task whose name holds {tasks!r}.")
-    searched = optimize or ablations or ablation or preset
-    limits = budget_of(settings, budget) if searched else None
-    run = _KernelSetRun(
-        settings, chosen, folder, limits, with_target(settings, target, ["triton"]).target.triton
-    )
+    settings = with_target(search.settings, target, ["triton"])
+    run = _KernelSetRun(settings, chosen, folder, search.limits, settings.target.triton)
     try:
-        variants = search_variants(ablation, everything=ablations, plan=search_plan(settings))
-        results = _searched(run, speaker, variants) if limits is not None else asyncio.run(run.results())
-        speaker.keep()
+        results = _searched(run, search) if search.limits is not None else asyncio.run(run.results())
+        search.speaker.keep()
         if data_set is not None:
             write_flashinfer(folder, chosen, results, run.target)
     except OSError as error:
@@ -174,10 +140,10 @@ def _run_tasks(
     return Exit.DONE if all(result.status == "passed" for result in results) else Exit.NO
 
 
-def _searched(run: _KernelSetRun, speaker: ModelSource, variants: Sequence[SearchVariant]) -> list[SetResult]:
+def _searched(run: _KernelSetRun, search: BenchmarkSearch) -> list[SetResult]:
     results: list[SetResult] = []
-    for variant in variants:
-        with speaker.team() as team:
+    for variant in search.variants:
+        with search.speaker.team() as team:
             require_proposer(variant.plan.sources, team)
             results += asyncio.run(run.results(team, variant))
     return results

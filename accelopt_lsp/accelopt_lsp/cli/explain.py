@@ -33,8 +33,8 @@ def explain(suggestion_id: str, no_model: bool, as_json: bool) -> None:
         suggestion, settings = await suggestion_of(service, suggestion_id)
         async with aclosing(service.explain(suggestion.id, settings, not no_model)) as growing:
             async for page in growing:
-                if page.asked:
-                    say(f"Asking {page.asked}...")
+                if page.pending_model:
+                    say(f"Asking {page.pending_model}...")
         return page
 
     page = call_service(work)

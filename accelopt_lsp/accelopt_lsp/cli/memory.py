@@ -259,14 +259,14 @@ def report(output: Path, as_json: bool) -> None:
     """Write what was learned as one HTML file.
 
     By operator and target, by rule and change, with the learning curve."""
-    from accelopt_lsp.cli.memory_report_page import page
+    from accelopt_lsp.cli.report import memory_page
     from accelopt_memory.outcomes import learning_curve
 
     with open_memory(read_only=True) as opened:
         pairs, items = opened.pairs(checked=True), opened.outcomes.summaries()
         curve = learning_curve(opened.outcomes.all())
     try:
-        output.write_text(page(pairs, items, curve), encoding="utf-8")
+        output.write_text(memory_page(pairs, items, curve), encoding="utf-8")
     except OSError as error:
         raise wrong_input(f"{output} cannot be written: {error.strerror}.") from None
     if as_json:

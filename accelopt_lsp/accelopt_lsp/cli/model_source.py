@@ -1,4 +1,4 @@
-"""Selects who answers in a benchmark, and which searches it compares.
+"""Read the options of the benchmarks: who answers, which searches are compared, where results go.
 
 The simulated team, recorded conversations, ablations and presets are in the package that only a checkout has.
 """
@@ -6,6 +6,7 @@ The simulated team, recorded conversations, ablations and presets are in the pac
 from __future__ import annotations
 
 import datetime
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -16,12 +17,14 @@ import click
 
 from accelopt_lsp.cli.bench import own_module
 from accelopt_lsp.cli.failures import wrong_input
+from accelopt_lsp.cli.options import host_option, json_option, search_options, search_settings
 from accelopt_lsp.models import team_of
+from accelopt_lsp.search_plan import budget_of, search_plan
 from accelopt_lsp.stderr import say
 
 if TYPE_CHECKING:
     from accelopt_agent.model.team import ModelTeam
-    from accelopt_agent.request import SearchPlan
+    from accelopt_agent.request import Budget, SearchPlan
     from accelopt_lsp.settings.load import Settings
     from nkibench.searching import SearchVariant
 
@@ -30,9 +33,16 @@ F = TypeVar("F", bound=Callable[..., Any])
 SIMULATED = "simulated"
 
 
-def model_source_options(command: F) -> F:
-    """Return the options of the benchmarks that search."""
+def benchmark_options(folder: str, budget: str) -> Callable[[F], F]:
+    """Return the options that ``BenchmarkSearch.of`` reads, and ``--out`` and ``--json``.
+
+    Results go to ``folder`` and a task's ``budget`` is that unless said otherwise.
+    """
     options: list[Callable[[F], F]] = [
+        click.option(
+            "--out", "folder", type=click.Path(path_type=Path, file_okay=False), metavar="DIR", default=Path(folder),
+            show_default=True, help="Where the results go. A run that was ended goes on there.",
+        ),
         click.option("--optimize", is_flag=True, help="Search faster versions of every kernel that passes."),
         click.option("--model", metavar="NAME", help="Ask this model at the address of the settings."),
         click.option("--no-model", is_flag=True, help="Ask no model, whatever the settings say."),
@@ -61,16 +71,20 @@ def model_source_options(command: F) -> F:
             type=click.Choice(("everything", "search only", "team only", "no memory", "one agent", "sampling")),
             multiple=True, help="Only this one of them; can be given again.",
         ),
+        search_options,
+        click.option(
+            "--budget", metavar="LIMITS", help=f"Per task, as for `optimize`; the preset's, or {budget}."
+        ),
+        host_option,
+        json_option,
     ]  # fmt: skip
-    for option in reversed(options):
-        command = option(command)
-    return command
 
+    def add(command: F) -> F:
+        for option in reversed(options):
+            command = option(command)
+        return command
 
-def preset_settings(name: str | None) -> Mapping[str, Any]:
-    """Return the settings of the preset ``name``, none without a name."""
-    settings: Mapping[str, Any] = own_module("search.presets", "bench --preset").preset(name) if name else {}
-    return settings
+    return add
 
 
 def search_variants(names: Sequence[str], *, everything: bool, plan: SearchPlan) -> tuple[SearchVariant, ...]:
@@ -81,6 +95,45 @@ def search_variants(names: Sequence[str], *, everything: bool, plan: SearchPlan)
     if names or everything:
         variants = own_module("search.ablations", "bench --ablations").variants(names, everything, plan)
     return variants or (SearchVariant(plan),)
+
+
+@dataclass(frozen=True)
+class BenchmarkSearch:
+    """How a benchmark searches: by whom, each of ``variants``, in ``limits`` per task; None where it does not."""
+
+    settings: Settings
+    speaker: ModelSource
+    variants: tuple[SearchVariant, ...]
+    limits: Budget | None
+
+    @classmethod
+    def of(
+        cls, folder: str, usual: str, *, host: str | None, optimize: bool, preset: str | None, ablations: bool,
+        ablation: Sequence[str], budget: str | None, strategy: str | None, sources: str | None,
+        given: Sequence[str], in_time: bool = True, **speaker: Any,
+    ) -> BenchmarkSearch:  # fmt: skip
+        """Read the options; consent is that of ``folder``, ``usual`` the budget without ``--budget`` and preset.
+
+        The settings limit the time of a task only ``in_time``.
+
+        Raises:
+            CommandError, UserError: they cannot be used.
+        """
+        own: Mapping[str, Any] = (
+            own_module("search.presets", "bench --preset").preset(preset) if preset else {}
+        )
+        settings = search_settings(
+            Path.cwd(), {"host": host}, strategy=strategy, sources=sources, preset=own, given=given
+        )
+        plan = search_plan(settings)
+        model_source = ModelSource(settings, Path.cwd() / folder, **speaker)
+        variants = search_variants(ablation, everything=ablations, plan=plan)
+        limited = settings
+        if not in_time:
+            limited = replace(settings, search=replace(settings.search, minutes=math.inf))
+        searches = optimize or ablations or ablation or preset
+        limits = budget_of(limited, budget or ("" if preset else usual)) if searches else None
+        return cls(settings, model_source, variants, limits)
 
 
 @dataclass

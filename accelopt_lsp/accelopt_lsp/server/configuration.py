@@ -42,7 +42,7 @@ class SettingsCache:
                 self.unapproved(settings.unapproved)
         return cache[path]
 
-    def known(self, path: str) -> Settings | None:
+    def cached(self, path: str) -> Settings | None:
         """Return the settings for a file if they were read already: for answers that must not wait."""
         return self._known.get(path)
 

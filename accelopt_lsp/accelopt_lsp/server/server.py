@@ -4,34 +4,37 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Generator, Sequence
 from pathlib import Path
 from typing import Any
 
 import cattrs
 from lsprotocol import types
 from lsprotocol.converters import get_converter
+from pygls.exceptions import JsonRpcException, JsonRpcInvalidParams
 from pygls.lsp.server import LanguageServer
 from pygls.protocol import (
     JsonRPCNotification,
     JsonRPCRequestMessage,
     JsonRPCResponseMessage,
+    LanguageServerProtocol,
     _params_field_structure_hook,
     _result_field_structure_hook,
+    lsp_method,
 )
 
+from accelopt_agent.model.editor_request import EditorModelReply, EditorModelRequest
 from accelopt_lsp.errors import HostUnavailableError, UserError, file_fault
 from accelopt_lsp.server.client import SentCapabilities
 from accelopt_lsp.server.configuration import SettingsCache
 from accelopt_lsp.server.connection import EditorConnection
 from accelopt_lsp.server.documents import Documents
+from accelopt_lsp.server.first_message import encoded
 from accelopt_lsp.server.kernel_files import KernelFiles
-from accelopt_lsp.server.message_protocol import AnsweringProtocol
 from accelopt_lsp.server.model_access import ConsentPrompt, EditorModelClient
 from accelopt_lsp.server.session import Session
 from accelopt_lsp.server.status import METHOD as STATUS
 from accelopt_lsp.server.status import StatusLine
-from accelopt_lsp.server.surface import EditorSurface
 from accelopt_lsp.service.parser import ParserProcess
 from accelopt_lsp.service.protocol import Service
 from accelopt_lsp.service.surface import Surface
@@ -40,6 +43,89 @@ from accelopt_lsp.state.state_store import StateStore
 from accelopt_profiling import __version__
 
 log = logging.getLogger(__name__)
+
+
+class EditorSurface(Surface):
+    """``changed`` is called when the status says something else."""
+
+    def __init__(
+        self,
+        editor: EditorConnection,
+        status: StatusLine,
+        models: EditorModelClient,
+        changed: Callable[[], None],
+    ) -> None:
+        self._editor, self._status, self._models, self._changed = editor, status, models, changed
+
+    def host_problem(self, reason: str | None) -> None:
+        """Say in the status, once, that a configured host cannot be reached (why), or can again (None)."""
+        if reason is None:
+            self._status.host_up()
+        else:
+            self._status.host_down(reason)
+        self._changed()
+
+    def memory_problem(self, reason: str) -> None:
+        self._editor.say(reason, "warning")
+
+    def isolation_problem(self, line: str) -> None:
+        """Say in the status, as long as the server runs, that a host does not isolate kernels completely."""
+        self._status.isolation = line
+        self._status.log(line)
+        self._changed()
+
+    async def complete(self, question: EditorModelRequest) -> EditorModelReply:
+        return await self._models.complete(question)
+
+
+class AnsweringProtocol(LanguageServerProtocol):
+    """pygls' protocol, which refuses a malformed request with an error.
+
+    ``answered`` is the id of the request that has its answer already. If it ends in an error after all, the editor
+    shows that as a message.
+    """
+
+    answered: int | str | None = None
+
+    @lsp_method(types.INITIALIZE)
+    def lsp_initialize(self, params: types.InitializeParams) -> Generator[Any, Any, Any]:
+        """Leave pygls' answer out where there is one: it first has our own handler run, then takes a tenth of the
+        server's start to build the answer."""
+        steps = super().lsp_initialize(params)
+        if self.answered is None:
+            return (yield from steps)
+        yield next(steps)
+        return None
+
+    def structure_message(self, data: dict[str, Any]) -> Any:
+        try:
+            return super().structure_message(data)
+        except JsonRpcException:
+            number = data.get("id")
+            if "method" in data and isinstance(number, (int, str)) and self.writer is not None:
+                message = f"The parameters of {data['method']} cannot be read."
+                refusal = {"code": JsonRpcInvalidParams.CODE, "message": message}
+                if number == self.answered:
+                    self._show_late_error(message)
+                else:
+                    self.writer.write(encoded({"jsonrpc": "2.0", "id": number, "error": refusal}))
+            raise
+
+    def _send_response(
+        self, msg_id: int | str, result: Any = None, error: types.ResponseError | None = None
+    ) -> None:
+        if self.answered is None or msg_id != self.answered:
+            super()._send_response(msg_id, result, error)
+        elif error is not None:
+            self._show_late_error(error.message)
+        else:
+            self.answered = None
+
+    def _show_late_error(self, message: str) -> None:
+        self.answered = None
+        why = f"The server could not read what the editor can do: {message}"
+        self.notify(types.WINDOW_SHOW_MESSAGE, types.ShowMessageParams(types.MessageType.Error, why))
+
 
 #: Seconds after the start that the server has nothing better to do.
 PREPARE_AFTER = 0.5

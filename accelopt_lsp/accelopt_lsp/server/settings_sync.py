@@ -32,7 +32,7 @@ class SettingsSync:
             editor |= editor_settings(await self._editor.settings())
         elif isinstance(pushed, dict):
             editor |= editor_settings(pushed.get("accelopt"))
-        before = {state.uri: self._configuration.known(state.path) for state in self._state.files()}
+        before = {state.uri: self._configuration.cached(state.path) for state in self._state.files()}
         self._configuration.changed(editor)
         roots = self._documents.folders or (Path.cwd(),)
         targets = [(await self._configuration.of(str(root / "kernel.py"))).target for root in roots]

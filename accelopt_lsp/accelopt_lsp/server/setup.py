@@ -19,8 +19,6 @@ from accelopt_lsp.errors import UserError
 from accelopt_lsp.features import hints, hover, lens
 from accelopt_lsp.features.code_actions import code_actions
 from accelopt_lsp.server import convert
-from accelopt_lsp.server.candidates import METHOD as CANDIDATE_METHOD
-from accelopt_lsp.server.candidates import SCHEME, CandidateTexts
 from accelopt_lsp.server.change_learning import ChangeLearning
 from accelopt_lsp.server.client import Client
 from accelopt_lsp.server.commands import Arguments, Feature, Handler
@@ -40,7 +38,8 @@ from accelopt_lsp.server.searches import Searches
 from accelopt_lsp.server.server import AccelOptServer
 from accelopt_lsp.server.session import Session
 from accelopt_lsp.server.settings_sync import SettingsSync
-from accelopt_lsp.server.suggestions import SuggestionActions
+from accelopt_lsp.server.suggestions import METHOD as CANDIDATE_METHOD
+from accelopt_lsp.server.suggestions import SCHEME, CandidateTexts, SuggestionActions
 from accelopt_lsp.server.workspace_trust import WorkspaceTrust
 from accelopt_lsp.service.parser import ParserProcess
 from accelopt_lsp.service.protocol import Service
@@ -210,7 +209,7 @@ def _answers(server: AccelOptServer) -> None:
 
     def code_lens(params: types.CodeLensParams) -> list[types.CodeLens]:
         state = session.state.get(params.text_document.uri)
-        settings = session.configuration.known(state.path) if state else None
+        settings = session.configuration.cached(state.path) if state else None
         if state is None or settings is None or not settings.editor.lens:
             return []
         targets = settings.targets(k.kernel for k in state.kernels)
@@ -219,7 +218,7 @@ def _answers(server: AccelOptServer) -> None:
 
     def inlay_hint(params: types.InlayHintParams) -> list[types.InlayHint]:
         state = session.state.get(params.text_document.uri)
-        settings = session.configuration.known(state.path) if state else None
+        settings = session.configuration.cached(state.path) if state else None
         if state is None or settings is None or not settings.editor.hints:
             return []
         items = list(hints.hints(state, params.range.start.line + 1, params.range.end.line + 1))

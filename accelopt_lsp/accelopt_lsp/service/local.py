@@ -6,15 +6,15 @@ import asyncio
 import importlib
 import logging
 from collections.abc import AsyncGenerator, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from accelopt_lsp.errors import RefusedError, UserError
+from accelopt_lsp.errors import MemoryUnusableError, RefusedError, UserError
 from accelopt_lsp.models import resolve_team
-from accelopt_lsp.resources import require_memory
-from accelopt_lsp.service.memory_executor import MemoryExecutor
+from accelopt_lsp.resources import open_memory, refresh, require_memory
 from accelopt_lsp.service.protocol import (
     CheckedCandidate,
     Explanation,
@@ -26,13 +26,14 @@ from accelopt_lsp.service.protocol import (
 )
 from accelopt_lsp.service.surface import Surface
 from accelopt_lsp.settings.load import Settings
+from accelopt_memory.errors import MemoryUnavailableError
 from accelopt_memory.memory import Memory
 from accelopt_profiling.content_key import depends_on_any
 from accelopt_profiling.measurement import HOST_FAULTS, FileMeasurement
 from accelopt_profiling.plain import from_plain, to_plain
 from accelopt_profiling.problems.inference.inferred import InferredProblem
 
-if TYPE_CHECKING:  # a command that only profiles has no time for the others
+if TYPE_CHECKING:
     from accelopt_agent.events import Event
     from accelopt_agent.migration.comparison import ComparedMigration
     from accelopt_agent.search.control import SearchControl
@@ -41,7 +42,53 @@ if TYPE_CHECKING:  # a command that only profiles has no time for the others
     from accelopt_lsp.service.host_profiles import HostProfiles
     from accelopt_memory.records import SearchHit
 
+
 log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+
+class MemoryExecutor:
+    """One thread and the memories it has open, by path."""
+
+    def __init__(self) -> None:
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="memory")
+        self._open: dict[Path, Memory] = {}
+
+    async def use(self, settings: Settings, call: Callable[[Memory], T]) -> T:
+        """``call(memory)`` on the memory's thread, with the memory that the settings name.
+
+        Raises:
+            MemoryUnusableError: the database cannot be used; it says why and what to do.
+        """
+        return await asyncio.get_running_loop().run_in_executor(self._thread, self._call, settings, call)
+
+    async def opened(self, settings: Settings) -> Memory:
+        """Return the memory itself, for a search, which calls it from threads too. Raises MemoryUnusableError."""
+        return await self.use(settings, lambda memory: memory)
+
+    async def close(self) -> None:
+        await asyncio.get_running_loop().run_in_executor(self._thread, self._close)
+        self._thread.shutdown(wait=False)
+
+    def _call(self, settings: Settings, call: Callable[[Memory], T]) -> T:
+        path = settings.memory_path
+        try:
+            if path in self._open:
+                refresh(self._open[path])
+            else:
+                self._open[path] = open_memory(settings)
+            return call(self._open[path])
+        except MemoryUnavailableError as error:
+            if (broken := self._open.pop(path, None)) is not None:
+                broken.close()
+            raise MemoryUnusableError(str(error)) from None
+
+    def _close(self) -> None:
+        for memory in self._open.values():
+            memory.close()
+        self._open.clear()
+
 
 #: Findings that may be gone at the next run of the same text: results with one are not remembered.
 _PASSING = HOST_FAULTS | {
@@ -198,7 +245,7 @@ class LocalService:
         self, file: FileRequest, slow: str, kernel: str | None = None, summary: str = ""
     ) -> LearnedPair:
         require_memory(file.settings)
-        learning = await _imported("accelopt_lsp.service.learning")
+        learning = await _imported("accelopt_lsp.service.search")
         profiles, memory = await self._profiles(), await self._memory.opened(file.settings)
         learned: LearnedPair = await learning.learn_change(file, slow, kernel, summary, profiles, memory)
         return learned

@@ -122,10 +122,10 @@ class ParserProcess:
 
         def exchange() -> Any:
             child = self._running_child()
-            known = suggestion.id in self._sent
-            if len(self._sent) == SUGGESTIONS_KEPT and not known:
+            is_there = suggestion.id in self._sent
+            if len(self._sent) == SUGGESTIONS_KEPT and not is_there:
                 self._sent.clear()
-            request["suggestion"] = suggestion.id if known else to_plain(suggestion)
+            request["suggestion"] = suggestion.id if is_there else to_plain(suggestion)
             request["alone"] = not self._sent
             answer = self._exchange(request)
             if child is self._child:

@@ -110,11 +110,11 @@ class SearchRequest:
 @dataclass(frozen=True)
 class Explanation:
     """A Markdown page as it stands. ``model`` wrote the words at its head, "" where nobody did; ``calls`` are what was
-    paid for them, now or earlier. ``asked`` is the model that is being asked meanwhile."""
+    paid for them, now or earlier. ``pending_model`` is the one that is being asked meanwhile."""
 
     text: str
     model: str = ""
-    asked: str = ""
+    pending_model: str = ""
     calls: tuple[ModelCall, ...] = ()
 
 

@@ -1,13 +1,22 @@
-"""Search for faster versions of a file's kernels, on its host, with its memory and who may propose."""
+"""Search for faster versions of a file's kernels, and learn a person's own change of one."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
 
+from accelopt_agent.evaluation.evaluators import CostUnavailableError, EvaluatorLostError
+from accelopt_agent.evaluation.host_evaluation import HostCost, HostGate
 from accelopt_agent.events import Event, Finished, ModelSkipped, Usage
+from accelopt_agent.learn import (
+    NotLearnedError,
+    accept_learned,
+    changed_kernel,
+    learned_suggestion,
+)
 from accelopt_agent.model.editor_models import EditorModels
 from accelopt_agent.model.editor_request import Complete
 from accelopt_agent.optimize import optimize
@@ -15,13 +24,14 @@ from accelopt_agent.request import OptimizeRequest
 from accelopt_agent.search.control import SearchControl, SearchStoppedError
 from accelopt_agent.search.history import interrupted
 from accelopt_agent.search.paid import content_of
-from accelopt_lsp.errors import HostUnavailableError, UserError
+from accelopt_lsp.errors import HostUnavailableError, RefusedError, UserError
 from accelopt_lsp.models import resolve_team
 from accelopt_lsp.search_plan import require_proposer, search_budget, search_plan
 from accelopt_lsp.service.host_profiles import HostProfiles
-from accelopt_lsp.service.protocol import FileRequest, SearchRequest
+from accelopt_lsp.service.protocol import FileRequest, LearnedPair, SearchRequest
 from accelopt_memory.errors import MemoryUnavailableError
 from accelopt_memory.memory import Memory
+from accelopt_profiling.examination import rewritten
 from accelopt_profiling.hosts.host import HostUnreachableError
 from accelopt_profiling.problems.inference.inferred import lacks_problem
 from accelopt_profiling.waiting import in_thread
@@ -110,3 +120,24 @@ def _earlier_instructions(memory: Memory, file: FileRequest, search: OptimizeReq
     except MemoryUnavailableError:
         return ""  # the search itself will say what is wrong with the memory
     return before.instructions if before is not None else ""
+
+
+async def learn_change(
+    file: FileRequest, slow: str, kernel: str | None, summary: str, profiles: HostProfiles, memory: Memory
+) -> LearnedPair:
+    """``Service.learn``."""
+    try:
+        name = changed_kernel(slow, file.text, kernel)
+        before = rewritten(file.source, slow)
+        request = optimize_request(replace(file, source=before), name, SearchRequest())
+        host = await profiles.connected(file.settings)
+        learned = await learned_suggestion(
+            request, file.text, HostCost(host, request), HostGate(host, request), memory, host.name,
+            summary or f"A change to {name} by a person.",
+        )  # fmt: skip
+    except (NotLearnedError, CostUnavailableError) as error:
+        raise RefusedError(str(error), error.code) from None
+    except (HostUnreachableError, EvaluatorLostError) as error:
+        raise HostUnavailableError(str(error)) from None
+    pair = await asyncio.to_thread(accept_learned, memory, learned)
+    return LearnedPair(pair, name, learned.speedup)

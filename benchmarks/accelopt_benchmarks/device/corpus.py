@@ -35,7 +35,7 @@ class CorpusKernel:
             examine(self.path, self.text, problem=str(self.problem)), targets, limits=LIMITS
         )
 
-    def asked(self) -> tuple[JobFiles, list[Kernel], ProblemRef]:
+    def profile_inputs(self) -> tuple[JobFiles, list[Kernel], ProblemRef]:
         """Return what a timing job needs of it. Raises ValueError: it has no kernel or no usable problem."""
         file = self.request("h100").file
         if file.problem.ref is None or not file.launched:

@@ -67,7 +67,7 @@ async def timing(place: DeviceSession) -> PartResult:
 
 
 async def _session(place: DeviceSession, subject: CorpusKernel, baseline: str | None = None) -> TimingSession:
-    source, own_kernels, ref = subject.asked()
+    source, own_kernels, ref = subject.profile_inputs()
     return await time_on(place.host, source, own_kernels, ref, baseline, limits=LIMITS)
 
 
@@ -89,7 +89,7 @@ def _repeated(name: str, sessions: list[TimingSession], do_bench_us: float | Non
 
 async def _do_bench(place: DeviceSession, subject: CorpusKernel) -> float:
     """Microseconds by Triton's do_bench."""
-    source, _, _ = subject.asked()
+    source, _, _ = subject.profile_inputs()
     entry = "scale" if subject.name == "tiny" else subject.name
     text = _DO_BENCH.format(module=subject.path.stem, problem=subject.problem.stem, entry=entry)
     path = str(PurePosixPath(source.kernel).with_name("ask.py"))
@@ -109,7 +109,7 @@ async def _comparisons(place: DeviceSession, lacks: list[str]) -> list[GoalResul
     cases = [("A against A", once, once, "within noise"), ("A against twice A", once, twice, "faster"),
              ("twice A against A", twice, once, "slower")]  # fmt: skip
     for what, ours, theirs, answer in cases:
-        source, own_kernels, ref = subject.asked()
+        source, own_kernels, ref = subject.profile_inputs()
         changed = JobFiles(source.kernel, {**source.files, source.kernel: ours}, [], source.name)
         session = await attempt(
             time_on(place.host, changed, own_kernels, ref, theirs, limits=LIMITS), place.left(120)

@@ -52,7 +52,7 @@ async def tricks_on_device(place: DeviceSession) -> PartResult:
 
 
 async def _timed(place: DeviceSession, subject: CorpusKernel) -> TimingSession:
-    source, own_kernels, ref = subject.asked()
+    source, own_kernels, ref = subject.profile_inputs()
     return await time_on(place.host, source, own_kernels, ref, limits=LIMITS)
 
 

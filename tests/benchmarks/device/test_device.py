@@ -32,13 +32,13 @@ def test_the_corpus_is_complete():
     assert {"scale", "tiny", "product", "triton_add", "triton_softmax"} <= {s.name for s in kernels()}
     for subject in kernels():
         assert find_kernels(subject.text).launched, subject.name
-        assert subject.asked()[2].kind == "module"
+        assert subject.profile_inputs()[2].kind == "module"
     corpus_tricks = tricks()
     assert len(corpus_tricks) == 8
     for trick in corpus_tricks:
         assert trick.tricks
         for one in (trick.attack, trick.honest):
-            assert one.asked()[0].kernel in one.asked()[0].files
+            assert one.profile_inputs()[0].kernel in one.profile_inputs()[0].files
 
 
 @pytest.mark.parametrize(
