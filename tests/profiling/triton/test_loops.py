@@ -8,7 +8,7 @@ import triton
 import triton.language as tl
 
 from accelopt_profiling.recording import start as recording_start
-from accelopt_profiling.recording.start import RecordingEmulation
+from accelopt_profiling.recording.emulation import RecordingEmulation
 from accelopt_profiling.triton import emulated
 from accelopt_profiling.triton.interpreter.loops import SAMPLED, sampled_iterations
 from accelopt_profiling.triton.interpreter.work import OPERATION
