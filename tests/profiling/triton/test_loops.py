@@ -7,7 +7,7 @@ import torch
 import triton
 import triton.language as tl
 
-from accelopt_profiling.recording import start as recording_start
+from accelopt_profiling.recording import emulation as recording_emulation
 from accelopt_profiling.recording.emulation import RecordingEmulation
 from accelopt_profiling.triton import emulated
 from accelopt_profiling.triton.interpreter.loops import SAMPLED, sampled_iterations
@@ -80,7 +80,7 @@ def test_a_launch_that_takes_too_long_is_sampled_from_there_on():
 
 
 def test_a_launch_that_would_take_too_long_is_recorded_and_given_up_in_its_loop(monkeypatch):
-    monkeypatch.setattr(recording_start, "LAUNCH_WORK", 100 * OPERATION)
+    monkeypatch.setattr(recording_emulation, "LAUNCH_WORK", 100 * OPERATION)
     emulation = RecordingEmulation("h100")
     try:
         x, y = torch.randn(16 * 1000, device="cuda"), torch.empty(32, device="cuda")
