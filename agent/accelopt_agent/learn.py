@@ -100,7 +100,7 @@ async def learned_suggestion(
         clearly_faster=way == "faster",
     )
     memory.add_receipt(receipt)
-    return suggestion_for(request, node, verdict, "", host)
+    return suggestion_for(request, node, verdict=verdict, run="", host=host)
 
 
 #: A person's version that has this much (0..1) of the lines that a suggestion changed is that suggestion, edited.

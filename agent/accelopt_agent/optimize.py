@@ -192,11 +192,11 @@ async def optimize(
     events = drive(
         request,
         cost,
-        gate,
-        memory,
-        host.name,
-        lambda meter: _proposers(request, memory, model, meter, query),
-        control,
+        gate=gate,
+        memory=memory,
+        host=host.name,
+        proposers=lambda meter: _proposers(request, memory, model=model, meter=meter, query=query),
+        control=control,
         asks_a_model=model is not None,
         meter=meter,
         facts=host.facts,
@@ -212,7 +212,9 @@ async def _inferred(request: OptimizeRequest, host: Host) -> AsyncGenerator[Infe
     file, kernels = request.kernel_file(), _launched(request)
     while kernels:
         try:
-            problem = await infer_problem(host, file, kernels, request.target, request.limits)
+            problem = await infer_problem(
+                host, file, kernels=kernels, target=request.target, limits=request.limits
+            )
         except HostUnreachableError:
             return
         launched = [k for k in kernels if k.name in problem.launched]
@@ -342,7 +344,9 @@ async def drive(
     for line in summary.failures():
         yield ProgressText(line)
     unchecked = summary.unchecked if ending != "done" else ()
-    yield Finished(recorder.run, reason, meter.usage, tuple(meter.calls), ending, unchecked)
+    yield Finished(
+        recorder.run, reason, usage=meter.usage, calls=tuple(meter.calls), ending=ending, unchecked=unchecked
+    )
 
 
 async def _begin(request: OptimizeRequest, kernels: Sequence[Kernel], recorder: Recorder, host: str) -> None:

@@ -247,8 +247,8 @@ def unpack(dialect: Any, packed: bytes, names: bytes) -> KernelFeatures:
     rest[: max(0, count - len(calls))] = counts[len(calls) :]
     loops = [name for name, times in zip(loops, rest, strict=False) for _ in range(times)]
     return KernelFeatures(
-        dialect, dict(zip(calls, call_counts, strict=True)), tuple(f"{h:08x}" for h in hashes),
-        tuple(loops), tuple(dtypes), bound,
+        dialect, dict(zip(calls, call_counts, strict=True)), shingles=tuple(f"{h:08x}" for h in hashes),
+        loops=tuple(loops), dtypes=tuple(dtypes), bound=bound,
     )  # fmt: skip
 
 

@@ -256,6 +256,13 @@ def learning_curve(outcomes: Sequence[Outcome]) -> list[KernelTries]:
         gain = next((number for number, one in enumerate(tries, 1) if one.helped), None)
         needed.append(gain or len(tries))
         curve.append(
-            KernelTries(task, target, tries[0].created, len(tries), gain, fmean(needed[-WINDOW - 1 :]))
+            KernelTries(
+                task,
+                target,
+                began=tries[0].created,
+                tries=len(tries),
+                first_gain=gain,
+                mean=fmean(needed[-WINDOW - 1 :]),
+            )
         )
     return curve

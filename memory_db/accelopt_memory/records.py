@@ -72,7 +72,9 @@ class Pair:
 
     @property
     def id(self) -> str:
-        return pair_id(self.dialect, self.target, self.kernel, self.slow_text, self.fast_text)
+        return pair_id(
+            self.dialect, self.target, kernel=self.kernel, slow_text=self.slow_text, fast_text=self.fast_text
+        )
 
     @property
     def speedup(self) -> float | None:

@@ -98,6 +98,13 @@ class RunLog:
         query = "SELECT * FROM run_events WHERE run = ? AND number > ? ORDER BY number"
         with self._connection.reading() as db:
             return [
-                RunEvent(r["run"], r["number"], r["kind"], json.loads(r["data_json"]), r["key"], r["created"])
+                RunEvent(
+                    r["run"],
+                    r["number"],
+                    kind=r["kind"],
+                    data=json.loads(r["data_json"]),
+                    key=r["key"],
+                    created=r["created"],
+                )
                 for r in db.query(query, [run, after])
             ]

@@ -106,7 +106,7 @@ def choose_experience(
     in which they came, for policies that do not compare. ``seed`` decides where a policy draws.
     """
     if policy.pick == "expected":
-        chosen = _by_expected_gain(near, prior, bound, target, policy)
+        chosen = _by_expected_gain(near, prior, bound=bound, target=target, policy=policy)
     else:
         similar = {match.pair.id: match.score for match in near}
         pool = [p for p in newest if p.speedup is not None and p.speedup > policy.least_gain]

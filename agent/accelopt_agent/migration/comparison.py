@@ -73,16 +73,20 @@ async def migrate(host: Host, file: KernelSource, target: str, limits: Limits) -
         HostUnreachableError: the host cannot be reached or was lost.
     """
     assert file.problem.ref is not None
-    message = await _last(host, file, "nki.facts", FactsParams(file.problem.ref, target), limits)
+    message = await _last(
+        host, file, step="nki.facts", params=FactsParams(file.problem.ref, target), limits=limits
+    )
     facts = from_plain(TileFacts, message)
     migration = migrate_text(file.text, facts.facts)
     comparison, early = DialectComparison(), ""
     try:
         params = CompareParams(file.problem.ref, migration.text, target)
-        comparison = from_plain(DialectComparison, await _last(host, file, "nki.compare", params, limits))
+        comparison = from_plain(
+            DialectComparison, await _last(host, file, step="nki.compare", params=params, limits=limits)
+        )
     except JobFailedError as failed:
         early = failed.error.message.rstrip(".")
-    stopped = await _profile_error(host, file, migration.text, target, limits)
+    stopped = await _profile_error(host, file, text=migration.text, target=target, limits=limits)
     lines = ", ".join(map(str, migration.not_run))
     not_run = (
         [f"line{'s' * (len(migration.not_run) > 1)} {lines} of the original did not run"] if lines else []
@@ -91,10 +95,10 @@ async def migrate(host: Host, file: KernelSource, target: str, limits: Limits) -
     return ComparedMigration(
         migration.text,
         migration.unmoved,
-        comparison.cases,
-        stopped,
-        [*not_run, *comparison.not_compared, *([early] if early and not stopped else [])],
-        f"Loops ran so often: {'; '.join(trips)}." if trips else "",
+        cases=comparison.cases,
+        stopped=stopped,
+        not_compared=[*not_run, *comparison.not_compared, *([early] if early and not stopped else [])],
+        loops=f"Loops ran so often: {'; '.join(trips)}." if trips else "",
     )
 
 

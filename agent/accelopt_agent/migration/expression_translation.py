@@ -47,7 +47,9 @@ class ExpressionTranslation(ABC):
         self.reader = IndexReader(
             assigned_indices(function, facts), lambda n: names.below(n, "language"), self.value
         )
-        self.masks = MaskTranslation(function, facts, self.reader, self._fresh, self._before)
+        self.masks = MaskTranslation(
+            function, facts, reader=self.reader, fresh=self._fresh, before=self._before
+        )
         self.views = ViewTranslation(facts, names, self.reader, self.value)
         self.blocks: dict[str, int] = {}
 

@@ -136,7 +136,9 @@ class _TokensUsed:
         )  # fmt: skip
 
     def answer(self, text: str) -> Answer:
-        return Answer(text, self.read, self.written, self.cached, self.estimated)
+        return Answer(
+            text, self.read, tokens_out=self.written, tokens_cached=self.cached, estimated=self.estimated
+        )
 
 
 @dataclass(eq=False)

@@ -95,7 +95,16 @@ class ExperienceSource:
             prior = memory.outcomes.prior(features.dialect)
         except (MemoryUnavailableError, ValueError, RecursionError):
             return KernelExperience()
-        chosen = choose_experience(policy, near, newest, failures, prior, bound, self._target, self._seed)
+        chosen = choose_experience(
+            policy,
+            near,
+            newest=newest,
+            failures=failures,
+            prior=prior,
+            bound=bound,
+            target=self._target,
+            seed=self._seed,
+        )
         return replace(chosen, items=tuple(self._permitted(item) for item in chosen.items))
 
     def _permitted(self, item: ExperienceItem) -> ExperienceItem:
@@ -125,7 +134,9 @@ def coder_text(
     the items fits it."""
     for item in _nearest_first([i for i in experience.items if i.change], plan):
         pair = item.pair
-        result = transfer(pair.slow_text, pair.fast_text, pair.kernel, node.text, node.kernel.name)
+        result = transfer(
+            pair.slow_text, pair.fast_text, pair_kernel=pair.kernel, text=node.text, kernel=node.kernel.name
+        )
         if result is not None:
             before, after = node.text, result.text
             if share == "kernel":

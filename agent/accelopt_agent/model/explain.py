@@ -40,7 +40,15 @@ async def explain(
     system = render(f"{suggestion.dialect}/summarizer", target=suggestion.target)
     user = summarizer_user(suggestion, versions, settings.share)
     booked = book or (lambda call: None)
-    text, _ = await query_booked(query, "summarizer", settings, system, user, booked, backoff_seconds)
+    text, _ = await query_booked(
+        query,
+        "summarizer",
+        settings=settings,
+        system=system,
+        user=user,
+        book=booked,
+        backoff_seconds=backoff_seconds,
+    )
     return text.strip()
 
 

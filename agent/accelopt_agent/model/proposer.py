@@ -117,7 +117,7 @@ class ModelProposer:
             "example", str, _about(node), [briefing.attack, plan.instruction], nearest
         )
         for _ in range(self._team.samples):
-            user = coder_user(node, plan, share, example, briefing)
+            user = coder_user(node, plan, share=share, example=example, briefing=briefing)
             answer = await self._ask("coder", node, user)
             try:
                 text = await self._apply_or_repair(node, plan, bounds, briefing, answer)
@@ -183,10 +183,10 @@ class ModelProposer:
         return Briefing(
             self._problem(bounds),
             context.experience,
-            line,
-            self._wishes,
-            context.unusable,
-            hidden_lines(node.text, bounds),
+            attack=line,
+            wishes=self._wishes,
+            unusable=context.unusable,
+            hidden=hidden_lines(node.text, bounds),
         )
 
     def _problem(self, bounds: Bounds) -> str:
@@ -213,7 +213,9 @@ class ModelProposer:
                 if not repairs:
                     raise
                 error = str(bad)
-            user = debugger_answer_user(node, plan, answer, error, self._team.debugger.share, briefing)
+            user = debugger_answer_user(
+                node, plan, answer=answer, error=error, share=self._team.debugger.share, briefing=briefing
+            )
             answer = await self._ask("debugger", node, user, error)
         raise AssertionError("unreachable")
 
@@ -240,7 +242,13 @@ class ModelProposer:
             cause = f": {because}" if because else ""
             self._meter.tell(f"asking the {role} (about {tokens:,} tokens){cause}")
             text, call = await query_booked(
-                self._asked, role, settings, system, user, self._meter.book, self._backoff
+                self._asked,
+                role,
+                settings=settings,
+                system=system,
+                user=user,
+                book=self._meter.book,
+                backoff_seconds=self._backoff,
             )
             about = "~" if call.estimated else ""
             self._meter.tell(

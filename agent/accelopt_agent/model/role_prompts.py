@@ -107,7 +107,7 @@ def coder_user(
     return render(
         "coder_user" if plan.anchors else "coder_rewrite_user",
         kernel=node.kernel.name,
-        file=fenced(text_with_anchors(node.text, plan.anchors, first, last, brief.hidden)),
+        file=fenced(text_with_anchors(node.text, plan.anchors, first=first, last=last, hidden=brief.hidden)),
         problem=_section(brief.problem if share == "file" else ""),
         arguments=_section(_arguments(node, share)),
         functions=dialect_text(node.kernel, node.measurement.bound, planned, plan.instruction),
@@ -134,7 +134,7 @@ def debugger_answer_user(
     """Build the debugger's prompt for an answer that failed before a run."""
     return render(
         "debugger_answer_user",
-        task=coder_user(node, plan, share, "", briefing),
+        task=coder_user(node, plan, share=share, example="", briefing=briefing),
         answer=fenced(answer, "text"),
         error=error,
         mistakes=mistakes_section(near_mistakes(node.kernel.dialect, error)),
@@ -148,7 +148,7 @@ def debugger_user(node: Node, settings: ModelSettings, briefing: Briefing | None
     """
     first, last = visible_lines(node, settings.share)
     brief = briefing or Briefing()
-    code = text_with_anchors(node.text, (), first, last, brief.hidden)
+    code = text_with_anchors(node.text, (), first=first, last=last, hidden=brief.hidden)
     failure = node.failure or Failure("", "")
     near = f"{failure.message}\n{node.step[1] if node.step else ''}"
     return render(

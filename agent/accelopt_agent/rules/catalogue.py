@@ -173,10 +173,10 @@ def _of_reading(rule: Rule, subject: RuleContext) -> Iterator[Candidate]:
             yield Candidate(
                 subject.kernel.name,
                 text,
-                origin,
-                rewrite.summary,
-                expects,
-                (origin,),
+                origin=origin,
+                summary=rewrite.summary,
+                expects=expects,
+                steps=(origin,),
                 variant=rewrite.variant,
             )
 
@@ -195,7 +195,14 @@ def _everywhere(rule: Rule, subject: RuleContext) -> Iterator[Candidate]:
     if places > 1:
         origin = f"rule:{rule.name}"
         summary = f"{rule.title}, in {places} places."
-        yield Candidate(subject.kernel.name, text, origin, summary, dict(rule.moves), (origin,))
+        yield Candidate(
+            subject.kernel.name,
+            text,
+            origin=origin,
+            summary=summary,
+            expects=dict(rule.moves),
+            steps=(origin,),
+        )
 
 
 def _candidates_and_everywhere(rule: Rule, subject: RuleContext) -> Iterator[Candidate]:

@@ -87,7 +87,9 @@ def interrupted(
         return None
     instructions = last.run.options.get("instructions")
     wishes = instructions if isinstance(instructions, str) else ""
-    return ResumableRun(last.run.id, last.run.kernel, kernel_hash, last.tried, wishes)
+    return ResumableRun(
+        last.run.id, last.run.kernel, kernel_hash=kernel_hash, tried=last.tried, instructions=wishes
+    )
 
 
 def past_runs(memory: Memory, file: str | None = None, most: int = 20) -> list[PastRun]:
@@ -116,7 +118,12 @@ def _step(event: RunEvent) -> PastStep | None:
             detail = f": {data['detail']}" if data.get("outcome") == "failed" and data.get("detail") else ""
             what = f"tried {data['summary']}"
             return PastStep(
-                number, at, what, f"{data['outcome']}{detail}", str(data["origin"]), _latency(data)
+                number,
+                at,
+                what=what,
+                outcome=f"{data['outcome']}{detail}",
+                origin=str(data["origin"]),
+                latency=_latency(data),
             )
         if event.kind == CANDIDATE_JUDGED:
             verdict = data["verdict"]

@@ -281,7 +281,7 @@ class KernelSearch:
         trial, (measured, paid_before) = step.trial, task.result()
         self._meter.remembered += paid_before
         self._meter.candidates += not paid_before
-        node = node_of_trial(trial, measured, self.root, self._texts, self.request.target)
+        node = node_of_trial(trial, measured, root=self.root, texts=self._texts, target=self.request.target)
         if (
             self._known.fails(trial.step, trial.parent) and node.failure is None
         ):  # refused while this one was tried
@@ -308,7 +308,9 @@ class KernelSearch:
         await self._recorder.outcome(outcome_of(trial, node, self.root, self.request.target))
         trial.parent.children.append(node)
         self.strategy.observe(CandidateMeasured(trial, node))
-        return [CandidateTried(number, composed, outcome, node.measurement.latency, detail)]
+        return [
+            CandidateTried(number, composed, outcome=outcome, latency=node.measurement.latency, detail=detail)
+        ]
 
     async def _trap(self, trial: Trial, code: str, why: str) -> None:
         await self._recorder.trap(

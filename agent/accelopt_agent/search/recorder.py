@@ -122,7 +122,7 @@ class Recorder:
 
     async def trap_lesson(self, root: Node, rewrite: str, target: str, text: str) -> None:
         """Store why a rewrite of the kernel at ``root`` got slower, with the trap."""
-        trap = Trap(root.kernel.content_hash, rewrite, target, "", "")
+        trap = Trap(root.kernel.content_hash, rewrite, target=target, origin="", code="")
         await self._write(lambda m: m.set_trap_message(trap.id, text), None)
 
     async def checked_pair(self, pair: Pair, instead_of: Sequence[str] = ()) -> None:

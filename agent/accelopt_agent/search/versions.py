@@ -35,7 +35,7 @@ class MeasuredVersions:
         """Return the ``most`` counters that changed most, as a pair keeps them."""
         counters = [(name, a, b) for name, a, b in self.moved() if a.known is b.known][:most]
         return tuple(
-            CounterMove(name, float(a.value or 0.0), float(b.value or 0.0), a.unit, a.known)
+            CounterMove(name, float(a.value or 0.0), after=float(b.value or 0.0), unit=a.unit, known=a.known)
             for name, a, b in counters
         )
 

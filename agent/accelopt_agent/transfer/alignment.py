@@ -212,7 +212,7 @@ class Renaming:
         else:
             return [token]
         kind = token.kind
-        first = Token(kind, image[0], image[0], token.space, token.keyword)
+        first = Token(kind, image[0], value=image[0], space=token.space, keyword=token.keyword)
         return [first, *(Token("fixed", text, text) for text in image[1:])]
 
 

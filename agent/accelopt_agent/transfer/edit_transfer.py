@@ -57,7 +57,7 @@ def transfer(
     try:
         edit, target = read_edit(slow_text, fast_text), read_tokens(text)
         touched = {b.name for b in edit.blocks if any(e.hunk for e in b.lines)}
-        match = match_kernels(edit.slow, pair_kernel, target, kernel, touched)
+        match = match_kernels(edit.slow, pair_kernel, target=target, other=kernel, touched=touched)
     except SyntaxError:
         return None
     if match is None or not edit.hunks:
@@ -67,7 +67,7 @@ def transfer(
         fit = sum(b.placed for b in merged) / max(1e-9, sum(b.wanted for b in merged))
         if fit < LEAST_FIT or not any(b.changed for b in merged):
             continue
-        result = merge_file(edit, match, target, merged, hunks)
+        result = merge_file(edit, match, target=target, merged=merged, hunks=hunks)
         if result is not None and result != text and is_sound(result, text, kernel):
             return TransferredEdit(result, min(1.0, fit), len(hunks) == len(edit.hunks))
     return None
@@ -75,7 +75,7 @@ def transfer(
 
 def reproduces(slow_text: str, fast_text: str, kernel: str) -> bool:
     """Return whether a pair's own edit makes its fast side of its slow side, token for token."""
-    own = transfer(slow_text, fast_text, kernel, slow_text, kernel)
+    own = transfer(slow_text, fast_text, pair_kernel=kernel, text=slow_text, kernel=kernel)
     if own is None:
         return False
     result, fast = (code_lines(read_tokens(text).lines) for text in (own.text, fast_text))
@@ -120,7 +120,7 @@ def merge_file(
     blocks = {b.target_name: b for b in merged if b.target_name is not None}
     new = {b.name: b for b in merged if b.target_name is None and b.lines is not None}
     module = blocks.get("")
-    inserted = _insertions(edit, match, target, new, module, hunks)
+    inserted = _insertions(edit, match, target=target, new=new, module=module, hunks=hunks)
     rewritten = {id(m.own): m for m in (module.lines or ()) if m.own is not None} if module else {}
     starts = {f.position: f for f in target.functions}
     used = {t.text for b in merged for m in (b.lines or ()) for t in m.tokens if b.name and t.kind == "local"}

@@ -61,7 +61,7 @@ def match_kernels(
 ) -> KernelMatch | None:
     """Match ``kernel`` of ``slow`` with ``other`` of ``target``, and with it device functions, what launches them, and
     the ``touched`` functions of the slow side; None where a kernel is missing or too large."""
-    paired = _paired_functions(slow, kernel, target, other, touched)
+    paired = _paired_functions(slow, kernel, target=target, other=other, touched=touched)
     if paired is None or sum(len(a.lines) * len(b.lines) for a, b in paired) > MOST_CELLS:
         return None
     blocks = {

@@ -69,13 +69,15 @@ def merge_block(block: BlockEdit, edit: PairEdit, match: KernelMatch, hunks: fro
     if counterpart is None:
         if not block.slow_lines:
             merged.lines = [
-                MergedLine(*_new(e, block, edit, match, match.shared)) for e in touched if e.fast is not None
+                MergedLine(*_new(e, block, edit=edit, match=match, names=match.shared))
+                for e in touched
+                if e.fast is not None
             ]
         return merged
     if not block.fast_lines and hunks.issuperset(e.hunk for e in block.lines):
         merged.gone = True
         return merged
-    merged.lines = _BlockMerge(block, edit, match, counterpart, hunks).lines()
+    merged.lines = _BlockMerge(block, edit, match=match, there=counterpart, hunks=hunks).lines()
     return merged
 
 
@@ -89,7 +91,11 @@ def _new(
         slow = edit.block(entry.source[0])
         assert slow is not None
         return merge_line(
-            slow.slow_lines[entry.source[1]], line, other.target[at], other.renaming, names
+            slow.slow_lines[entry.source[1]],
+            line,
+            target=other.target[at],
+            renaming=other.renaming,
+            names=names,
         ), line.depth
     return renamed_line(line, names), line.depth
 
@@ -131,7 +137,7 @@ class _BlockMerge:
                 own = there.target[at]
                 tokens = merge_line(slow, fast, own, there.renaming)
                 depth = own.depth + fast.depth - slow.depth
-                yield MergedLine(tokens, depth, own, at, fast.depth)
+                yield MergedLine(tokens, depth, own=own, fast=at, fast_depth=fast.depth)
 
     def _added(self, entry: LineEdit) -> Iterator[MergedLine]:
         assert entry.fast is not None
@@ -148,13 +154,17 @@ class _BlockMerge:
                 assert slow is not None
                 other, at = there
                 tokens = merge_line(
-                    slow.slow_lines[entry.source[1]], line, other.target[at], other.renaming, names
+                    slow.slow_lines[entry.source[1]],
+                    line,
+                    target=other.target[at],
+                    renaming=other.renaming,
+                    names=names,
                 )
                 own = other.target[at]
                 same = entry.source[0] == self._block.name
-                yield MergedLine(tokens, -1, own, at if same else None, line.depth)
+                yield MergedLine(tokens, -1, own=own, fast=at if same else None, fast_depth=line.depth)
                 return
-        yield MergedLine(renamed_line(line, names), -1, None, None, line.depth)
+        yield MergedLine(renamed_line(line, names), -1, own=None, fast=None, fast_depth=line.depth)
 
     @staticmethod
     def _set_depths(lines: list[MergedLine]) -> None:
@@ -194,7 +204,9 @@ class _BlockMerge:
             after = min((p for p in beside if p > k), default=None)
             anchor = before if before is not None else after
             moved = 0 if anchor is None else first[anchor].depth - there.target[anchor].depth
-            line = MergedLine(self._likewise(own, header), own.depth + moved, own, k, own.depth)
+            line = MergedLine(
+                self._likewise(own, header), own.depth + moved, own=own, fast=k, fast_depth=own.depth
+            )
             if before is not None:
                 last = max((p for p in first if before <= p < k), default=before)
                 behind.setdefault(id(first[last]), []).append(line)
@@ -258,7 +270,9 @@ def merge_line(
     """
     if slow.key == fast.key:
         return list(target.tokens)
-    merged = _merged(slow.tokens, fast.tokens, target.tokens, renaming, names or renaming)
+    merged = _merged(
+        slow.tokens, fast.tokens, target=target.tokens, renaming=renaming, names=names or renaming
+    )
     return merged if balanced(merged) else renamed_line(fast, names or renaming)
 
 
@@ -303,7 +317,7 @@ def _merged(
             trailer = trailer or (bool(own) and token.text in _TRAILERS and j - 1 in sources)
             if not trailer:
                 merged, own = merged + own, []
-            merged += _new_token(token, slow, target, replaced.get(j), there, names)
+            merged += _new_token(token, slow, target=target, before=replaced.get(j), there=there, names=names)
         elif i in there:
             merged += [*own, *(target[k] for k in ahead.get(there[i], ())), target[there[i]]]
             own, trailer = [target[k] for k in behind.get(there[i], ())], False

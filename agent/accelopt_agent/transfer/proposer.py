@@ -94,7 +94,7 @@ def repeat_rules(match: Match, node: Node) -> Candidate | None:
     done: list[tuple[str, str]] = []
     current: KernelMeasurement | None = measurement
     for step, hint in zip(pair.steps, hints, strict=True):
-        choice = _apply(step.removeprefix("rule:"), text, kernel, current, hint)
+        choice = _apply(step.removeprefix("rule:"), text, kernel=kernel, measurement=current, hint=hint)
         if choice is not None:
             text, current = choice.text, None
             kernel = next(k for k in find_kernels(text).kernels if k.name == kernel.name)
@@ -139,7 +139,9 @@ def _apply(
 def transfer_edit(match: Match, node: Node) -> Candidate | None:
     """Carry the pair's edit over. None where it does not fit, or changes other kernels of the file alone."""
     pair = match.pair
-    result = transfer(pair.slow_text, pair.fast_text, pair.kernel, node.text, node.kernel.name)
+    result = transfer(
+        pair.slow_text, pair.fast_text, pair_kernel=pair.kernel, text=node.text, kernel=node.kernel.name
+    )
     if result is None or not kernel_changed(node.text, result.text, node.kernel.name):
         return None
     origin = f"memory:{pair.id}"

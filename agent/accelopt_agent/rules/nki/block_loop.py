@@ -346,7 +346,7 @@ def _blocked(kernel: NkiKernel, loop: cst.For, size: int) -> Rewrite | None:
     words = {w: spelled for w in _WORDS if (spelled := kernel.spelled(f"{NL}.{w}"))}
     if ranges != f"{NL}.affine_range" or len(words) != len(_WORDS):
         return None
-    return Blocking(kernel, loop, variable, size, words).rewrite()
+    return Blocking(kernel, loop, variable=variable, size=size, words=words).rewrite()
 
 
 class ListBlocking(Blocking):

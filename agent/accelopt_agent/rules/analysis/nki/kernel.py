@@ -77,7 +77,14 @@ class NkiKernel:
         self.dialect = beta1 if self.names.spelled(beta1.full("nl.load")) else spelling("current")
         self._known_effects: dict[cst.Call, dict[cst.Arg, bool] | None] = {}
         written = self._written if self.dialect.mutates else None
-        self.flow = DataFlow(subject.source, subject.function, subject.names, _WRITTEN, _KNOWN, written)
+        self.flow = DataFlow(
+            subject.source,
+            subject.function,
+            names=subject.names,
+            writing=_WRITTEN,
+            packages=_KNOWN,
+            written=written,
+        )
 
     def path(self, node: cst.BaseExpression) -> str | None:
         """Return what a name means, a function of NKI by its name in both dialects ("nl.ndarray")."""
@@ -162,7 +169,7 @@ class NkiKernel:
             return None
         args = {name: arg.value for name, arg in arguments.items()}
         destination = args.pop("dst", None) if self.dialect.mutates else None
-        return NkiCall(path, node, args, statement, destination)
+        return NkiCall(path, node, args=args, statement=statement, destination=destination)
 
     def of(self, *functions: str) -> list[NkiCall]:
         """Return the instructions that call one of ``functions``, written "nl.load" or "nisa.activation"."""
@@ -324,7 +331,9 @@ def spelling(name: NkiDialect) -> NkiSpelling:
         and (name == "beta1" or o.kind == "allocation" or o.name.startswith(f"{NISA}."))
     }
     keeping = frozenset(path for path in parameters if operations()[path].keeps)
-    return NkiSpelling(name, table()["packages"][name], parameters, name == "current", keeping)
+    return NkiSpelling(
+        name, table()["packages"][name], parameters=parameters, mutates=name == "current", keeping=keeping
+    )
 
 
 def element(kernel: NkiKernel, node: cst.BaseExpression) -> cst.BaseExpression:

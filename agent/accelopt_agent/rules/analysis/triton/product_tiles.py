@@ -112,11 +112,15 @@ class ProductTiles:
         for side, size, name in zip(self.sides, new, names, strict=True):
             text = _variable(name) if name in texts else str(size)
             if side.name == name:
-                resizes.append(Resize(name, side.size, size, text, side.axes, side.bounds))
+                resizes.append(
+                    Resize(name, side.size, new=size, text=text, axes=side.axes, bounds=side.bounds)
+                )
             else:
                 added[name] = text
                 if side.axes:
-                    resizes.append(Resize(None, side.size, size, text, side.axes, side.bounds))
+                    resizes.append(
+                        Resize(None, side.size, new=size, text=text, axes=side.axes, bounds=side.bounds)
+                    )
         edits = self.launched.edits(resizes)
         if edits is None:
             return None
@@ -215,7 +219,7 @@ def open_product(subject: RuleContext, launch: KernelLaunch) -> ProductTiles | N
         return None
     if {id(d) for d in rows.dimensions} & {id(d) for d in (*columns.dimensions, *inner.dimensions)}:
         return None
-    return ProductTiles(kernel, launch, launched, analysis, (rows, columns, inner))
+    return ProductTiles(kernel, launch, launched=launched, analysis=analysis, sides=(rows, columns, inner))
 
 
 def open_attention(subject: RuleContext, launch: KernelLaunch) -> ProductTiles | None:
@@ -232,7 +236,7 @@ def open_attention(subject: RuleContext, launch: KernelLaunch) -> ProductTiles |
     sides = [_side(analysis, launched, list(group.values())) for group in (by_axis, by_loop)]
     tile_sides = tuple(side for side in sides if side is not None and side.name is not None)
     return (
-        ProductTiles(analysis.kernel, launch, launched, analysis, tile_sides)
+        ProductTiles(analysis.kernel, launch, launched=launched, analysis=analysis, sides=tile_sides)
         if len(tile_sides) == 2
         else None
     )
@@ -292,7 +296,7 @@ def present_product(subject: RuleContext, rows: int, columns: int, inner: int) -
     if loads and flops:
         exact = loads / flops * 2 * rows * columns / (rows + columns)
     element = min((1, 2, 4), key=lambda n: abs(math.log2(max(exact, 0.1) / n)))
-    return PresentProduct(rows, columns, inner, programs, element)
+    return PresentProduct(rows, columns, inner=inner, programs=programs, element_bytes=element)
 
 
 #: Accumulators of more 32-bit registers than this per thread leave too few for operands and addresses.
@@ -315,7 +319,11 @@ def schedules(subject: RuleContext, present: PresentProduct) -> list[ProductSche
     except UnknownTargetError:
         return []
     fitting = sorted(_fitting(target, present), key=lambda s: _cost(target, present, s))
-    now = _cost(target, present, ProductSchedule(present.rows, present.columns, present.inner, 4, 3))[0]
+    now = _cost(
+        target,
+        present,
+        ProductSchedule(present.rows, present.columns, inner=present.inner, warps=4, stages=3),
+    )[0]
     best: dict[tuple[int, int], ProductSchedule] = {}
     for schedule in fitting:
         if _cost(target, present, schedule)[0] < now * _WORTHWHILE:
@@ -337,7 +345,7 @@ def _fitting(target: GpuTarget, present: PresentProduct) -> Iterator[ProductSche
                 stage = (rows + columns) * inner * present.element_bytes
                 stages = min(4, capacity // stage)
                 if stages >= 2:
-                    yield ProductSchedule(rows, columns, inner, warps, stages)
+                    yield ProductSchedule(rows, columns, inner=inner, warps=warps, stages=stages)
 
 
 def _cost(target: GpuTarget, present: PresentProduct, schedule: ProductSchedule) -> tuple[float, float]:

@@ -197,7 +197,7 @@ def _emit(straight: _Straight, line: cst.CSTNode, in_loop: bool = True) -> bool:
     target = small.targets[0].target if isinstance(small, cst.Assign) and len(small.targets) == 1 else None
     if isinstance(target, cst.Name) and isinstance(small, cst.Assign):
         added = _combined(kernel, line, target.value) if started else None
-        return _assign(straight, line, target.value, small.value, added)
+        return _assign(straight, line, name=target.value, written=small.value, added=added)
     straight.lines.append(_commented(kernel, line, _text(straight, line)))
     return isinstance(small, cst.Expr)
 

@@ -215,9 +215,9 @@ class TileFlow:
         return TileValue(
             dims,
             frozenset().union(*(v.sizes for v in values)) if scalar else frozenset(),
-            frozenset().union(*(v.axes for v in values)),
-            frozenset().union(*(v.loops for v in values)) if scalar else frozenset(),
-            frozenset().union(*(v.masked for v in values)),
+            axes=frozenset().union(*(v.axes for v in values)),
+            loops=frozenset().union(*(v.loops for v in values)) if scalar else frozenset(),
+            masked=frozenset().union(*(v.masked for v in values)),
         )
 
     def _indexed(self, node: cst.Subscript) -> TileValue:
