@@ -75,7 +75,7 @@ def own_module(name: str, command: str) -> Any:
 
 def needs_checkout(command: str) -> CommandError:
     return wrong_input(
-        f"`accelopt {command}` measures AccelOpt LSP itself and needs a checkout of it: clone the repository, "
+        f"`accelopt {command}` needs a checkout of AccelOpt LSP: clone the repository, "
         "run `pip install --editable .` in it, and call the command of that installation."
     )
 
