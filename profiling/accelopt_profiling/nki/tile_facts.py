@@ -220,9 +220,8 @@ def _fact(place: ast.expr, value: Any) -> ExpressionFact:
             *at, "tile", value.dtype.name, value.block.info.memory.value, 0, [list(value.shape)]
         )
     if isinstance(value, BlockArray):
-        blocks = len(value.shape) - len(value.tile_shape)
         return ExpressionFact(
-            *at, "blocks", value.dtype.name, value.memory.value, blocks, [list(value.shape)]
+            *at, "blocks", value.dtype.name, value.buffer.value, len(value.sizes), [list(value.shape)]
         )
     if isinstance(value, (Affine, np.ndarray)):
         return ExpressionFact(*at, "index", shapes=[list(value.shape)])

@@ -17,7 +17,7 @@ from accelopt_profiling.nki.data.index import Affine, arange
 from accelopt_profiling.nki.data.instruction import SCALAR, VECTOR
 from accelopt_profiling.nki.data.memory_space import BUFFERS, PSUM, SBUF, SHARED_HBM, Buffer, MemorySpace
 from accelopt_profiling.nki.emulator.assignment import LoopReduction
-from accelopt_profiling.nki.emulator.block_array import BlockArray
+from accelopt_profiling.nki.emulator.block_array import BlockArray, TileKind
 from accelopt_profiling.nki.emulator.machine import current
 from accelopt_profiling.nki.emulator.tile import Tile
 from accelopt_profiling.nki.frontend import language
@@ -35,7 +35,7 @@ class ParDim(int):
     """The size of the partition dimension; dimensions before it are block dimensions."""
 
 
-def _create(shape: Any, dtype: Any, buffer: Any, name: str, fill: Any) -> Any:
+def create(shape: Any, dtype: Any, buffer: Any, name: str, fill: Any) -> Any:
     machine = current()
     sizes = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
     place = BUFFERS.get(buffer) if isinstance(buffer, str) else buffer
@@ -51,65 +51,31 @@ def _create(shape: Any, dtype: Any, buffer: Any, name: str, fill: Any) -> Any:
         return machine.memory.allocate(plain, kind, MemorySpace.HBM, name, fill)
     rank = next((at for at, n in enumerate(sizes) if isinstance(n, ParDim)), 0)
     if rank:
-        return BlockArray(
-            machine.memory,
-            machine.recorder,
-            diagnostics=machine.diagnostics,
-            shape=plain,
-            rank=rank,
-            dtype=kind,
-            memory=place.memory,
-            name=name,
-            line=machine.diagnostics.line(),
-            fill=fill,
-        )
+        tile = TileKind(plain[rank:], kind, place.memory, name, fill, machine.diagnostics.line())
+        return BlockArray(machine.memory, plain[:rank], tile)
     if len(plain) < 2:
         plain = (*plain, 1)
     return machine.memory.allocate(plain, kind, place.memory, name, fill)
 
 
-def ndarray(shape: Any, dtype: Any, *, buffer: Any = None, name: str = "", **unused: Any) -> Any:
-    """Return a new tensor, unwritten. Default buffer: SBUF."""
-    return _create(shape, dtype, buffer, name, None)
+def zeros_like(a: Any, dtype: Any = None, *, buffer: Any = None, name: str = "") -> Any:
+    return create(a.shape, dtype or a.dtype, buffer or _buffer_of(a), name, 0)
 
 
-def zeros(shape: Any, dtype: Any, *, buffer: Any = None, name: str = "", **unused: Any) -> Any:
-    return _create(shape, dtype, buffer, name, 0)
-
-
-def ones(shape: Any, dtype: Any, *, buffer: Any = None, name: str = "", **unused: Any) -> Any:
-    return _create(shape, dtype, buffer, name, 1)
-
-
-def full(
-    shape: Any, fill_value: Any, dtype: Any, *, buffer: Any = None, name: str = "", **unused: Any
-) -> Any:
-    return _create(shape, dtype, buffer, name, fill_value)
-
-
-def zeros_like(a: Any, dtype: Any = None, *, buffer: Any = None, name: str = "", **unused: Any) -> Any:
-    return _create(a.shape, dtype or a.dtype, buffer or _buffer_of(a), name, 0)
-
-
-def empty_like(a: Any, dtype: Any = None, *, buffer: Any = None, name: str = "", **unused: Any) -> Any:
-    return _create(a.shape, dtype or a.dtype, buffer or _buffer_of(a), name, None)
+def empty_like(a: Any, dtype: Any = None, *, buffer: Any = None, name: str = "") -> Any:
+    return create(a.shape, dtype or a.dtype, buffer or _buffer_of(a), name, None)
 
 
 def _buffer_of(a: Any) -> Buffer:
     return {MemorySpace.SBUF: SBUF, MemorySpace.PSUM: PSUM, MemorySpace.HBM: SHARED_HBM}[a.buffer]
 
 
-def shared_constant(constant: Any, dtype: Any = None, **unused: Any) -> Tile:
-    """Return a constant tensor in HBM."""
-    return language.constant(constant, dtype)
-
-
-def shared_identity_matrix(n: int, dtype: Any = np.uint8, **unused: Any) -> Tile:
+def shared_identity_matrix(n: int, dtype: Any = np.uint8) -> Tile:
     """Return the identity matrix as a constant in HBM."""
-    return shared_constant(np.eye(n, dtype=data_type(dtype)))
+    return language.shared_constant(np.eye(n, dtype=data_type(dtype)))
 
 
-def rand(shape: Any, dtype: Any = np.float32, **unused: Any) -> Tile:
+def rand(shape: Any, dtype: Any = np.float32) -> Tile:
     """Return random numbers from 0 to 1, the same in every run."""
     machine = current()
     tile = machine.fresh_tile(tuple(int(n) for n in shape), data_type(dtype), MemorySpace.SBUF)
@@ -171,13 +137,13 @@ def nl_arange(*bounds: int) -> Affine:
     return arange(0, numbers[0]) if len(numbers) == 1 else arange(*numbers)
 
 
-def affine_range(*bounds: Any, **unused: Any) -> Iterable[Any]:
+def affine_range(*bounds: Any) -> Iterable[Any]:
     """Return the iterations of a loop that promises to take any order."""
     numbers = range(*(as_int(b) for b in bounds))
     return current().in_any_order(numbers) or iterations(numbers, sys._getframe(1))
 
 
-def sequential_range(*bounds: Any, **unused: Any) -> Iterable[Any]:
+def sequential_range(*bounds: Any) -> Iterable[Any]:
     """Return the iterations of a loop."""
     return iterations(range(*(as_int(b) for b in bounds)), sys._getframe(1))
 
@@ -185,32 +151,16 @@ def sequential_range(*bounds: Any, **unused: Any) -> Iterable[Any]:
 # Data movement
 
 
-def load(src: Any, *, mask: Any = None, dtype: Any = None, **unused: Any) -> Tile:
-    """Bring a tile from HBM to SBUF."""
-    return current().transfers.load(src, data_type_or_none(dtype), mask)
-
-
-def store(dst: Any, value: Any, *, mask: Any = None, **unused: Any) -> None:
-    """Write a tile to HBM."""
-    current().transfers.store(dst, value, mask)
-
-
-def load_transpose2d(src: Any, *, mask: Any = None, dtype: Any = None, **unused: Any) -> Tile:
-    return language.load_transposed(src, data_type_or_none(dtype), mask)
-
-
-def copy(src: Any, *, mask: Any = None, dtype: Any = None, **unused: Any) -> Tile:
+def copy(src: Any, *, mask: Any = None, dtype: Any = None) -> Tile:
     """Copy a tile on the chip; the compiler runs it on ScalarE."""
     return current().run("tensor_copy", (SCALAR, VECTOR), [src], copy_values, data_type_or_none(dtype), mask)
 
 
-def broadcast_to(src: Any, *, shape: Any, **unused: Any) -> Tile:
+def broadcast_to(src: Any, *, shape: Any) -> Tile:
     return current().broadcast(src, shape)
 
 
-def loop_reduce(
-    x: Any, op: Any, loop_indices: Any, *, mask: Any = None, dtype: Any = None, **unused: Any
-) -> Any:
+def loop_reduce(x: Any, op: Any, loop_indices: Any, *, mask: Any = None, dtype: Any = None) -> Any:
     """Combine a tile over loops into the place it is assigned to; the first iteration sets the place."""
     machine = current()
     name = operation_name(op)
@@ -223,7 +173,7 @@ def loop_reduce(
 # Computation
 
 
-def matmul(x: Any, y: Any, *, transpose_x: bool = False, mask: Any = None, **unused: Any) -> Tile:
+def matmul(x: Any, y: Any, *, transpose_x: bool = False, mask: Any = None) -> Tile:
     """``x @ y``. Without ``transpose_x`` TensorE transposes ``x`` first, and a copy brings it back to SBUF."""
     machine = current()
     left = machine.operand(x)
@@ -236,19 +186,12 @@ def matmul(x: Any, y: Any, *, transpose_x: bool = False, mask: Any = None, **unu
     )  # fmt: skip
 
 
-def transpose(x: Any, *, dtype: Any = None, mask: Any = None, **unused: Any) -> Tile:
+def transpose(x: Any, *, dtype: Any = None, mask: Any = None) -> Tile:
     """Swap the two dimensions of a tile through TensorE; the result lies in PSUM."""
     return nc_transpose(Allocation(data_type_or_none(dtype), mask), x, None)
 
 
-def where(condition: Any, x: Any, y: Any, *, dtype: Any = None, mask: Any = None, **unused: Any) -> Tile:
-    """``x`` where ``condition`` is not zero, else ``y``."""
-    return language.select_values(condition, x, y, data_type_or_none(dtype), mask)
-
-
-def mean(
-    x: Any, axis: Any = None, dtype: Any = None, mask: Any = None, keepdims: bool = False, **unused: Any
-) -> Any:
+def mean(x: Any, axis: Any = None, dtype: Any = None, mask: Any = None, keepdims: bool = False) -> Any:
     machine = current()
     total = reduce("add", x, axis, dtype, mask, keepdims)
     count = int(np.prod(x.shape)) // max(1, int(np.prod(total.shape)))
@@ -256,7 +199,7 @@ def mean(
 
 
 def softmax(
-    x: Any, axis: Any = -1, *, dtype: Any = None, compute_dtype: Any = None, mask: Any = None, **unused: Any
+    x: Any, axis: Any = -1, *, dtype: Any = None, compute_dtype: Any = None, mask: Any = None
 ) -> Tile:
     """Compute the softmax along free dimensions: maximum, exponential, sum, reciprocal, multiply."""
     machine = current()
@@ -272,7 +215,7 @@ def softmax(
 
 def rms_norm(
     x: Any, w: Any, axis: Any, n: int, epsilon: float = 1e-06, *, dtype: Any = None, compute_dtype: Any = None,
-    mask: Any = None, **unused: Any,
+    mask: Any = None,
 ) -> Tile:  # fmt: skip
     """``x / RMS(x) * w`` with the root mean square of ``n`` values along ``axis``: square, sum, scale, rsqrt, two
     products."""
@@ -289,7 +232,7 @@ def rms_norm(
     return result
 
 
-def var(x: Any, axis: Any = None, *, dtype: Any = None, mask: Any = None, **unused: Any) -> Any:
+def var(x: Any, axis: Any = None, *, dtype: Any = None, mask: Any = None) -> Any:
     """Compute the variance along free dimensions."""
     centred = binary(current(), "subtract", x, mean(x, axis, mask=mask, keepdims=True), None, mask)
     return mean(instruction("beta1", "activation")("square", centred, mask=mask), axis, dtype, mask)
@@ -303,7 +246,7 @@ def program_ndim() -> int:
     return len(current().grid)
 
 
-def _operator(name: str, *operands: Any) -> Tile:
+def operators(name: str, *operands: Any) -> Tile:
     """Python's operators on tiles."""
     machine = current()
     if name == "astype":

@@ -23,7 +23,8 @@ from accelopt_profiling.nki.replay.range_loops import observe
 
 
 def _prepare(machine: Machine) -> None:
-    machine.operators, machine.trace.dialect = language._operator, "beta1"
+    machine.operators, machine.create = language.operators, language.create
+    machine.trace.dialect = "beta1"
 
 
 def modules(launch: Launcher) -> dict[str, Any]:

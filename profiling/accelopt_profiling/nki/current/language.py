@@ -70,7 +70,7 @@ class NkiTileSize(language.TileSize):
         return limits().sbuf_bytes * limits().partitions
 
 
-def _create(shape: Any, dtype: Any, buffer: Any, name: str, fill: Any) -> Tile:
+def create(shape: Any, dtype: Any, buffer: Any, name: str, fill: Any) -> Tile:
     machine = current()
     if not isinstance(shape, (tuple, list)):
         shape = (shape,)
@@ -91,43 +91,18 @@ def _create(shape: Any, dtype: Any, buffer: Any, name: str, fill: Any) -> Tile:
     return machine.memory.allocate(sizes, kind, place.memory, name, machine.number(fill))
 
 
-def ndarray(
-    shape: Any, dtype: Any, buffer: Any = None, name: str = "", address: Any = None, **unused: Any
-) -> Tile:
-    """Return a new tensor, unwritten. Default buffer: SBUF. Dimension 0 of an on-chip tensor is its
-    partitions."""
-    return _create(shape, dtype, buffer, name, None)
-
-
-def zeros(shape: Any, dtype: Any, buffer: Any = None, name: str = "") -> Tile:
-    return _create(shape, dtype, buffer, name, 0)
-
-
-def ones(shape: Any, dtype: Any, buffer: Any = None, name: str = "") -> Tile:
-    return _create(shape, dtype, buffer, name, 1)
-
-
-def full(shape: Any, fill_value: Any, dtype: Any, buffer: Any = None, name: str = "") -> Tile:
-    return _create(shape, dtype, buffer, name, fill_value)
-
-
 def zeros_like(x: Tile, dtype: Any = None, buffer: Any = None, name: str = "") -> Tile:
-    return _create(x.shape, dtype or x.dtype, buffer or x.buffer, name, 0)
+    return create(x.shape, dtype or x.dtype, buffer or x.buffer, name, 0)
 
 
 def empty_like(x: Tile, dtype: Any = None, buffer: Any = None, name: str = "") -> Tile:
-    return _create(x.shape, dtype or x.dtype, buffer or x.buffer, name, None)
-
-
-def shared_constant(constant: Any, dtype: Any = None) -> Tile:
-    """Return a constant tensor in HBM."""
-    return language.constant(constant, dtype)
+    return create(x.shape, dtype or x.dtype, buffer or x.buffer, name, None)
 
 
 def shared_identity_matrix(n: int, dtype: Any = np.uint8, dst: Any = None) -> Tile:
     """Return the identity matrix in SBUF, or write it to ``dst``; it comes from HBM by DMA."""
-    tile: Tile = ndarray((n, n), dtype) if dst is None else dst
-    instruction("current", "dma_copy")(tile, shared_constant(np.eye(n, dtype=tile.dtype)))
+    tile: Tile = create((n, n), dtype, None, "", None) if dst is None else dst
+    instruction("current", "dma_copy")(tile, language.shared_constant(np.eye(n, dtype=tile.dtype)))
     return tile
 
 
@@ -177,20 +152,6 @@ def no_reorder() -> Iterator[None]:
 # Functions that stand for instructions
 
 
-def load(src: Tile, dtype: Any = None) -> Tile:
-    """Bring a tensor from HBM to a new tile in SBUF."""
-    return current().transfers.load(src, data_type_or_none(dtype), None)
-
-
-def load_transpose2d(src: Tile, dtype: Any = None) -> Tile:
-    return language.load_transposed(src, data_type_or_none(dtype))
-
-
-def store(dst: Tile, value: Any) -> None:
-    """Write a tile to HBM."""
-    current().transfers.store(dst, value, None)
-
-
 def copy(x: Tile, dtype: Any = None) -> Tile:
     return current().run("tensor_copy", (VECTOR, SCALAR), [x], copy_values, data_type_or_none(dtype))
 
@@ -229,11 +190,6 @@ def broadcast_to(x: Tile, shape: Sequence[int], dtype: Any = None) -> Tile:
 def expand_dims(x: Tile, axis: int) -> Tile:
     """Add a dimension of size 1."""
     return language.expand_dims(x, axis)
-
-
-def where(condition: Tile, x: Any, y: Any, dtype: Any = None) -> Tile:
-    """``x`` where ``condition`` is not zero, else ``y``."""
-    return language.select_values(condition, x, y, data_type_or_none(dtype))
 
 
 def mean(x: Tile, axis: Any, dtype: Any = None, keepdims: bool = False) -> Any:
@@ -277,7 +233,8 @@ def operators(name: str, *operands: Any) -> Tile:
 
 def prepare(machine: Machine, version: str) -> None:
     """Make ``machine`` one of this dialect."""
-    machine.memory.tile_class, machine.version, machine.operators = NkiTensor, version, operators
+    machine.memory.tile_class, machine.version = NkiTensor, version
+    machine.operators, machine.create = operators, create
     machine.trace.dialect = "current"
 
 

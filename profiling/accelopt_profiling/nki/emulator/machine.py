@@ -9,7 +9,7 @@ import itertools
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, NoReturn
 
 import numpy as np
 
@@ -88,15 +88,8 @@ class Machine(AssigningExecutor):
         self.stream = InstructionStream(self.trace, self.record, self.diagnostics, self.recorder, self.most)
         self.deferred = DeferredSteps(None if self.order is None or not self.full else LoopOrder(self.order))
         self.memory = DeviceMemory(
-            self,
-            self.full,
-            self.trace,
-            self.rules,
-            self.diagnostics,
-            self.recorder,
-            self.stream,
-            self.deferred,
-        )
+            self, self.full, self.trace, self.rules, self.diagnostics, self.recorder, self.stream, self.deferred,
+        )  # fmt: skip
         self.transfers = Transfers(self)
         self.arguments: list[LaunchArgument] = []
         self.program: tuple[int, ...] = (0,)
@@ -105,9 +98,9 @@ class Machine(AssigningExecutor):
         self.group: ProgramGroup | None = None  # of two cores that may wait for one another
         self.registers: dict[str, Any] = {}  # engine -> its accumulator registers, one per partition
         self.version = ""  # of the dialect, where it has versions
-        self.operators: Callable[..., Tile] | None = (
-            None  # what Python operators on tiles mean in the dialect
-        )
+        # of the dialect: what Python's operators on tiles mean, and what allocates tensors
+        self.operators: Callable[..., Tile] = _no_dialect
+        self.create: Callable[..., Any] = _no_dialect
 
     # For a launch
 
@@ -203,9 +196,11 @@ class Machine(AssigningExecutor):
 
     def arithmetic(self, name: str, *operands: Any) -> Tile:
         """Return Python's operators on tiles, as the dialect defines them."""
-        if self.operators is None:
-            self.fault("unsupported", "Tiles have no operators here.")
         return self.operators(name, *operands)
+
+
+def _no_dialect(*unused: Any) -> NoReturn:
+    raise KernelFaultError("unsupported", "Without a dialect there are neither tensors nor operators.", 0)
 
 
 _current: list[Machine] = []

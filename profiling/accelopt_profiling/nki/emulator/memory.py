@@ -36,7 +36,7 @@ class DeviceMemory:
     ) -> None:  # fmt: skip
         self.tile_class: type[Tile] = Tile
         self._owner, self._full, self._trace = owner, full, trace
-        self._rules, self._diagnostics, self._recorder = rules, diagnostics, recorder
+        self._rules, self.diagnostics, self.recorder = rules, diagnostics, recorder
         self._stream, self._deferred = stream, deferred
         self.blocks = 0
         self._shared: list[Tile] = []
@@ -73,10 +73,10 @@ class DeviceMemory:
         item = dtype.itemsize
         if memory is not MemorySpace.HBM:
             self._rules.check_block(shape, item, memory)
-        info = self.describe_block(memory, shape, item, name, line or self._diagnostics.line(), False)
+        info = self.describe_block(memory, shape, item, name, line or self.diagnostics.line(), False)
         block = Block(info, dtype, full or fill is not None)
-        if self._recorder.loops:
-            self._recorder.events.append(block)
+        if self.recorder.loops:
+            self.recorder.events.append(block)
         tile = self.tile_class(self._owner, block, 0, block.dims)
         if self._deferred.order is not None and fill is None:  # what is read too early is to be seen
             block.fill = np.nan if is_float(dtype) else 4
@@ -91,13 +91,13 @@ class DeviceMemory:
         """Return a new block like one that was made in a recorded iteration, for another iteration."""
         self.blocks += 1
         copy = block.another(self.blocks)
-        if self._recorder.loops:
-            self._recorder.events.append(copy)
+        if self.recorder.loops:
+            self.recorder.events.append(copy)
         return copy
 
     def shared(self, shape: Sequence[int], dtype: np.dtype[Any], name: str) -> Tile:
         """Return an output in HBM; the programs of one launch share it, by order of allocation."""
-        self._recorder.forbid_replay()
+        self.recorder.forbid_replay()
         if self.next_shared < len(self._shared):
             tile = self._shared[self.next_shared]
         else:
@@ -117,7 +117,7 @@ class DeviceMemory:
 
         It has no values until the steps are computed.
         """
-        self._recorder.forbid_replay()
+        self.recorder.forbid_replay()
         info = self.describe_block(MemorySpace.HBM, array.shape, array.dtype.itemsize, "", 0, not writable)
         block = Block(info, array.dtype, full=True)
         if writable:
@@ -135,7 +135,7 @@ class DeviceMemory:
             name = tile.block.info.name or f"tensor of shape {tile.shape}"
             message = f"The returned {name} is not written everywhere."
             finding = Finding("uninitialised-read", tile.block.info.line, "error", message)
-            self._diagnostics.findings.append(finding)
+            self.diagnostics.findings.append(finding)
             self.poison(tile.block)
         if self._full:
             self._deferred.run(final=True)
@@ -172,11 +172,11 @@ class DeviceMemory:
         if -1 in wanted:
             wanted[wanted.index(-1)] = tile.size // max(1, -prod(wanted))
         if prod(wanted) != tile.size:
-            self._diagnostics.fault(
+            self.diagnostics.fault(
                 "out-of-bounds", f"A tensor of shape {tile.shape} cannot be reshaped to {tuple(wanted)}."
             )
         if not tile.covers_block():
-            self._diagnostics.fault(
+            self.diagnostics.fault(
                 "unsupported", "Only a whole tensor can be reshaped; index the result instead."
             )
         return tile.strided(0, contiguous(tuple(wanted)))
@@ -200,12 +200,12 @@ class DeviceMemory:
         while rows and not block.coverage.holds(top(tile).box()):
             rows -= 1
         if last * item % other or not rows or (rows < first and len(tile.shape) == 1):
-            self._diagnostics.fault(
+            self.diagnostics.fault(
                 "unsupported",
                 f"A view of this tensor's bits as {dtype.name} is not emulated: it has to be written before, and its "
                 "rows have to be whole elements of that type.",
             )
-        self._recorder.forbid_replay()
+        self.recorder.forbid_replay()
         shape = (*tile.shape[:-1], last * item // other)
         info = block.info
         if shape != block.shape or item != other:

@@ -51,7 +51,17 @@ class Fp32:
     max = float(np.finfo(np.float32).max)
 
 
-def load_transposed(src: Any, dtype: np.dtype[Any] | None, mask: Any = None) -> Tile:
+def load(src: Any, dtype: Any, mask: Any = None) -> Tile:
+    """Bring a tensor from HBM to a new tile in SBUF."""
+    return current().transfers.load(src, data_type_or_none(dtype), mask)
+
+
+def store(dst: Any, value: Any, mask: Any = None) -> None:
+    """Write a tile to HBM."""
+    current().transfers.store(dst, value, mask)
+
+
+def load_transpose2d(src: Any, dtype: Any, mask: Any = None) -> Tile:
     """Bring a tile from HBM to SBUF with its two dimensions swapped: a DMA of single elements."""
     machine = current()
     tile = machine.operand(src)
@@ -61,7 +71,7 @@ def load_transposed(src: Any, dtype: np.dtype[Any] | None, mask: Any = None) -> 
     machine.check_range(tile, None)
     if mask is not None or tile.out_of_range:
         machine.fault("unsupported", "nl.load_transpose2d with a mask is not emulated.")
-    result = machine.transfers.load(swapped, dtype, None)
+    result = machine.transfers.load(swapped, data_type_or_none(dtype), None)
     assert result.producer is not None
     result.producer.transpose = True
     return result
@@ -72,9 +82,26 @@ def data_type_or_none(value: Any) -> np.dtype[Any] | None:
     return None if value is None else data_type(value)
 
 
-def constant(value: Any, dtype: Any) -> Tile:
+def ndarray(shape: Any, dtype: Any, buffer: Any, name: str) -> Any:
+    """Return a new tensor, unwritten. Default buffer: SBUF. Dimension 0 of an on-chip tensor is its partitions."""
+    return current().create(shape, dtype, buffer, name, None)
+
+
+def zeros(shape: Any, dtype: Any, buffer: Any, name: str) -> Any:
+    return current().create(shape, dtype, buffer, name, 0)
+
+
+def ones(shape: Any, dtype: Any, buffer: Any, name: str) -> Any:
+    return current().create(shape, dtype, buffer, name, 1)
+
+
+def full(shape: Any, fill_value: Any, dtype: Any, buffer: Any, name: str) -> Any:
+    return current().create(shape, dtype, buffer, name, fill_value)
+
+
+def shared_constant(constant: Any, dtype: Any = None) -> Tile:
     """Return a constant tensor in HBM: of an array, or of a file that ``np.save`` wrote."""
-    array = np.load(value) if isinstance(value, (str, PathLike)) else np.asarray(value)
+    array = np.load(constant) if isinstance(constant, (str, PathLike)) else np.asarray(constant)
     return current().argument(array if dtype is None else array.astype(data_type(dtype)))
 
 
@@ -90,10 +117,10 @@ def expand_dims(data: Tile, axis: int) -> Tile:
     return data[tuple(key)]
 
 
-def select_values(condition: Any, x: Any, y: Any, dtype: np.dtype[Any] | None, mask: Any = None) -> Tile:
+def where(condition: Any, x: Any, y: Any, dtype: Any, mask: Any = None) -> Tile:
     """Return ``x`` where ``condition`` is not zero, else ``y``; in the type of the first of the two that is a tile."""
     first = next((o for o in (x, y) if isinstance(o, Tile)), None)
-    kind = first.dtype if dtype is None and first is not None else dtype
+    kind = first.dtype if dtype is None and first is not None else data_type_or_none(dtype)
     return current().run("select", (VECTOR,), [condition, x, y], _choose, kind, mask)
 
 
