@@ -46,7 +46,7 @@ class Block:
         self.coverage = WRITTEN if full else WriteCoverage(self.shape)
         self.dims = contiguous(self.shape)
         self._bytes: Any = None
-        self.copies: list[Block] = []
+        self.copies: tuple[Block, ...] = ()
         self.original: Block | None = None
         self.outdated = False
 
@@ -57,7 +57,7 @@ class Block:
         other.storage, other.borrowed, other.blank, other.fill = None, False, True, self.fill
         other.coverage = WRITTEN if self.coverage is WRITTEN else WriteCoverage(self.shape)
         other.dims, other._bytes = self.dims, None
-        other.copies, other.original, other.outdated = [], None, False
+        other.copies, other.original, other.outdated = (), None, False
         return other
 
     def writable(self) -> Array:

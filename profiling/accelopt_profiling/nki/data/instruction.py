@@ -82,11 +82,11 @@ class TracedInstruction:
         self.accumulate = self.onezero = self.transpose = False
 
     def copy(self) -> TracedInstruction:
-        """Return a copy of the instruction without its regions."""
+        """Return a copy of the instruction, with the same regions."""
         copy = TracedInstruction.__new__(TracedInstruction)
         copy.opcode, copy.engines, copy.line = self.opcode, self.engines, self.line
         copy.partitions, copy.free, copy.number, copy.core = self.partitions, self.free, 0, 0
-        copy.slopes, copy.reads, copy.writes = (), [], []
+        copy.slopes, copy.reads, copy.writes = (), self.reads, self.writes
         copy.itemsize, copy.pattern, copy.accumulate = self.itemsize, self.pattern, self.accumulate
         copy.bytes, copy.descriptors, copy.flops = self.bytes, self.descriptors, self.flops
         copy.psum_inputs, copy.stationary = self.psum_inputs, self.stationary

@@ -142,7 +142,7 @@ class Executor:
             self.fault("unsupported", "Writing through a view of a tensor's bits is not emulated.")
         for copy in block.copies:
             copy.outdated = True
-        block.copies.clear()
+        block.copies = ()
         if tile.positions is not None:
             self.recorder.forbid_replay()
             block.coverage.write_positions(tile.positions)

@@ -212,7 +212,7 @@ class DeviceMemory:
             info = self.describe_block(info.memory, shape, other, info.name, info.line, info.constant)
         copy = Block(info, dtype, full=rows == first)
         copy.original = block
-        block.copies.append(copy)
+        block.copies = (*block.copies, copy)
         view = self.tile_class(self._owner, copy, 0, copy.dims)
         if rows < first:
             copy.coverage.write(top(view).box())

@@ -273,9 +273,11 @@ def _stored(machine: Machine) -> set[int]:
 
 def _write_back(machine: Machine, written: list[LaunchArgument]) -> None:
     """Copy what a kernel wrote to its arguments into the caller's arrays."""
+    if not written:
+        return
     stored = _stored(machine)
     machine.trace.output_bytes += sum(a.array.nbytes for a in written if id(a.tile.block.info) in stored)
-    if not written or machine.mode != "full":
+    if machine.mode != "full":
         return
     machine.deferred.run(final=True)
     for argument in written:

@@ -68,16 +68,20 @@ class IterationRemap:
         view = self._view(view)
         return (view.block.info, view.box()) if view.affine_offset is None else LoopRegion.of(view)
 
+    def _regions(self, recorded: list[Region]) -> list[Region]:
+        block_of = self.blocks.get
+        return [
+            self._region_of(region.view)
+            if type(region) is LoopRegion
+            else region
+            if (block := block_of(region[0])) is None
+            else (block.info, region[1])
+            for region in recorded
+        ]
+
     def set_regions(self, recorded: TracedInstruction, copy: TracedInstruction) -> None:
         """Let a copy of a recorded instruction read and write what this iteration does."""
-        blocks = self.blocks
-        for regions, copied in ((recorded.reads, copy.reads), (recorded.writes, copy.writes)):
-            for region in regions:
-                if type(region) is LoopRegion:
-                    copied.append(self._region_of(region.view))
-                else:
-                    block = blocks.get(region[0])
-                    copied.append(region if block is None else (block.info, region[1]))
+        copy.reads, copy.writes = self._regions(recorded.reads), self._regions(recorded.writes)
         if recorded.slopes and recorded.pattern is not None:
             growth, copy.slopes = self._grow(recorded.slopes)
             copy.pattern = (recorded.pattern[0] + growth, *recorded.pattern[1:])
