@@ -90,14 +90,15 @@ def _ops(values: tuple[Any, ...]) -> Iterator[Any]:
 
 
 def _check_ops(steps: list[ComputeStep]) -> None:
-    """Check that steps compute with functions of the emulator's modules and of NumPy only.
+    """Check that steps compute with functions of the emulator's modules, without closures, and of NumPy only.
 
     Raises:
         ForeignCodeError: one does not.
     """
     ops = {op for step in steps for op in _ops((step.op, step.params))}
     for op in ops - {np.asarray, np.copy}:
-        own = type(op) is FunctionType and os.path.abspath(op.__code__.co_filename).startswith(_PACKAGE)
+        plain = type(op) is FunctionType and op.__closure__ is None
+        own = plain and os.path.abspath(op.__code__.co_filename).startswith(_PACKAGE)
         if type(op) is not np.ufunc and not own:
             raise ForeignCodeError("The kernel put code of its own into the emulator.")
 

@@ -12,12 +12,13 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from support.nki_source import run
 
-from accelopt_profiling.nki.compute import worker_pool
+from accelopt_profiling.nki.compute import deferred, worker_pool
 from accelopt_profiling.nki.compute.step import ComputeStep
 from accelopt_profiling.nki.data.block import Block
 from accelopt_profiling.nki.data.memory_space import MemorySpace
 from accelopt_profiling.nki.emulator.instruction_stream import InstructionStream
 from accelopt_profiling.nki.emulator.machine import current
+from accelopt_profiling.nki.frontend.handle import handing
 from accelopt_profiling.nki.install import emulated
 
 RNG = np.random.default_rng(11)
@@ -216,3 +217,11 @@ def test_what_a_step_raises_on_another_thread_reaches_the_caller() -> None:
         patch.setattr(worker_pool, "run_step", broken)
         with pytest.raises(MemoryError, match="no room"):
             run(body, A)
+
+
+@pytest.mark.parametrize("params", [(), (np.add, (handing(np.add),))])
+def test_a_step_computes_with_no_closure_not_even_one_of_the_emulator_s(params: tuple[Any, ...]) -> None:
+    steps = deferred.DeferredSteps()
+    steps.steps.append(ComputeStep(np.add if params else handing(np.add), (1, 2), params))
+    with pytest.raises(deferred.ForeignCodeError):
+        steps.run()
