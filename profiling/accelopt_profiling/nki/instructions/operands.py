@@ -163,18 +163,9 @@ def into(
     if isinstance(dst, Allocation):
         if cost is not None:
             return machine.run(
-                opcode,
-                where,
-                operands,
-                op,
-                dst.dtype,
-                dst.mask,
-                dst.shape,
-                dst.memory,
-                cost,
-                params,
-                dst.part,
-            )
+                opcode, where, operands, op, dst.dtype, mask=dst.mask, shape=dst.shape, memory=dst.memory, cost=cost,
+                params=params, part=dst.part,
+            )  # fmt: skip
         assert dst.shape is not None
         assert dst.dtype is not None
         tile = machine.fresh_tile(dst.shape, dst.dtype, dst.memory)
