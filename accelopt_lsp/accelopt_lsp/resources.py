@@ -188,7 +188,9 @@ def _ssh_host(name: str, host: HostSettings) -> WorkerHost:
 def _ray_host(name: str, host: HostSettings) -> WorkerHost:
     from accelopt_profiling.hosts.ray import RayHost
 
-    return RayHost(name, host.ray, host.ask, "" if host.python == "python3" else host.python, host.env)
+    return RayHost(
+        name, host.ray, ask=host.ask, python="" if host.python == "python3" else host.python, env=host.env
+    )
 
 
 #: Each kind of host by the setting that holds its address.

@@ -54,7 +54,9 @@ class SearchOutcome:
 
     def as_object(self, file: str, again: str) -> dict[str, Any]:
         """Return what ``optimize --json`` prints; ``again`` is the command that continues the search."""
-        return search_object(file, self.baseline, self.best_first, self.tried, self.end, again)
+        return search_object(
+            file, self.baseline, suggestions=self.best_first, tried=self.tried, end=self.end, command=again
+        )
 
     def _take(self, event: events.Event) -> None:
         if isinstance(event, events.BaselineMeasured):

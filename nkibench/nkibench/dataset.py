@@ -105,7 +105,7 @@ def _implementations(root: Path, name: str, operator: Any) -> Iterator[Benchmark
             yield Fault(name, summary, f'the case {case_id!r} of {name!r} has no "impls".')
             continue
         for item in items:
-            yield _implementation(root, name, case_id, values, item)
+            yield _implementation(root, name, case_id=case_id, values=values, item=item)
 
 
 def _implementation(

@@ -114,4 +114,6 @@ def summarise(results: Iterable[TaskResult]) -> BenchmarkSummary:
     before = geometric_mean(p for r in counted if (p := r.percent) is not None)
     after = geometric_mean(p for r in counted if (p := r.best_percent) is not None)
     certainties = sorted({str(r.latency.known) for r in counted})
-    return BenchmarkSummary(len(counted), len(everything), before, after, " and ".join(certainties))
+    return BenchmarkSummary(
+        len(counted), len(everything), baseline=before, best=after, known=" and ".join(certainties)
+    )

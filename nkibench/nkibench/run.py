@@ -70,7 +70,7 @@ async def run(
     async def work(case: BenchmarkCase) -> None:
         async with turns:
             try:
-                await _one(host, case, plan, journal, events)
+                await _one(host, case, plan=plan, journal=journal, events=events)
             except Exception as error:  # raised again by ``run``, which would wait for ever for a result
                 await events.put(error)
 

@@ -120,7 +120,7 @@ class Searching:
                     suggestions.append(event.suggestion)
                 elif isinstance(event, events.Finished):
                     best = await _verdict_on(
-                        host, case, _best(result, suggestions, tried, judged, event), result
+                        host, case, _best(result, suggestions, tried=tried, judged=judged, end=event), result
                     )
                     yield event.reason, replace(best, progress=tuple(progress)) if begun else None
 

@@ -232,7 +232,13 @@ def _kernels_of(parsed: ParsedPython) -> KernelSource:
             )
         )
     rest_hash = _rest_hash(tree, {id(n) for n, _, _ in definitions})
-    return KernelSource(parsed.text, tuple(kernels), tuple(findings), rest_hash, parsed.imports)
+    return KernelSource(
+        parsed.text,
+        tuple(kernels),
+        text_findings=tuple(findings),
+        rest_hash=rest_hash,
+        imports=parsed.imports,
+    )
 
 
 def _collect(

@@ -32,7 +32,7 @@ class Latency:
     known: Known = Known.NOT_MEASURED
 
     def __post_init__(self) -> None:
-        Quantity(self.us, self.known, "us", self.low_us, self.high_us)  # the same rules hold
+        Quantity(self.us, self.known, unit="us", low=self.low_us, high=self.high_us)  # the same rules hold
 
 
 @dataclass(frozen=True)

@@ -215,7 +215,11 @@ class MeasurementBuilder:
         """Return what is known so far."""
         kernels = [self._kernels.get(k.name) or self._unmeasured(k) for k in self._wanted]
         return FileMeasurement(
-            str(self._file.path), kernels, list(self._findings), complete, list(self._receipts)
+            str(self._file.path),
+            kernels,
+            findings=list(self._findings),
+            complete=complete,
+            receipts=list(self._receipts),
         )
 
     def _unmeasured(self, kernel: Kernel) -> KernelMeasurement:
@@ -223,9 +227,9 @@ class MeasurementBuilder:
         return KernelMeasurement(
             kernel.name,
             kernel.line,
-            kernel.dialect,
-            target,
-            self._host,
+            dialect=kernel.dialect,
+            target=target,
+            host=self._host,
             content_hash=kernel.content_hash,
         )
 
@@ -249,7 +253,9 @@ def with_device_time(estimate: KernelMeasurement, latency: Latency, device: str)
         return dataclasses.replace(estimate, findings=[*estimate.findings, finding])
     quantities = dict(estimate.quantities)
     if model.us is not None:
-        quantities["estimated_time"] = Quantity(model.us, model.known, "us", model.low_us, model.high_us)
+        quantities["estimated_time"] = Quantity(
+            model.us, model.known, unit="us", low=model.low_us, high=model.high_us
+        )
         if share is not None and latency.us:
             share = share * model.us / latency.us if same or device == target.name else None
     return dataclasses.replace(

@@ -165,8 +165,13 @@ def request_of(receipt: Receipt, limits: Limits) -> tuple[ProfileRequest, Kernel
     problem = ProblemLookup(params.problem, root=root)
     file = replace(find_kernels(source.files[source.kernel]), path=root / source.kernel, problem=problem)
     request = ProfileRequest(
-        file, {measured.dialect: params.target}, [measured.name], limits, params.options, source=source,
-    )  # fmt: skip
+        file,
+        {measured.dialect: params.target},
+        kernels=[measured.name],
+        limits=limits,
+        options=params.options,
+        source=source,
+    )
     return request, measured
 
 
@@ -174,7 +179,7 @@ def _params(request: ProfileRequest, dialect: Dialect, kernels: list[Kernel], ho
     ref = request.file.problem.ref
     assert ref is not None
     return ProfileParams(
-        kernels, ref, request.targets[dialect], host, request.input_specs.get(ref.content_hash),
+        kernels, ref, target=request.targets[dialect], host=host, input_specs=request.input_specs.get(ref.content_hash),
         options=request.options,
     )  # fmt: skip
 

@@ -55,11 +55,11 @@ def compiled(value: float, unit: str = "") -> Quantity:
 
 
 def estimated(value: float, low: float, high: float, unit: str = "") -> Quantity:
-    return Quantity(value, Known.ESTIMATED, unit, low, high)
+    return Quantity(value, Known.ESTIMATED, unit=unit, low=low, high=high)
 
 
 def measured(value: float, low: float | None = None, high: float | None = None, unit: str = "") -> Quantity:
-    return Quantity(value, Known.MEASURED, unit, low, high)
+    return Quantity(value, Known.MEASURED, unit=unit, low=low, high=high)
 
 
 def not_measured(unit: str = "") -> Quantity:

@@ -81,7 +81,13 @@ def nkibench(
         folder.mkdir(parents=True, exist_ok=True)
         for variant in search.variants:
             name = variant.name
-            run = _NkiBenchRun(search.settings, cases, folder, BenchmarkPlan(target, dialect, jobs), variant)
+            run = _NkiBenchRun(
+                search.settings,
+                cases,
+                folder=folder,
+                plan=BenchmarkPlan(target, dialect, jobs),
+                variant=variant,
+            )
             by_search[name] = in_order(cases, _results(run, search))
             whole = len(by_search) == 1
             write_report(folder if whole else folder / name.replace(" ", "-"), cases, by_search[name], target)

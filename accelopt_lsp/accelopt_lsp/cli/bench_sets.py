@@ -115,7 +115,7 @@ def _run_tasks(
     if not chosen:
         raise wrong_input(f"The set has no task whose name holds {tasks!r}.")
     settings = with_target(search.settings, target, ["triton"])
-    run = _KernelSetRun(settings, chosen, folder, search.limits, settings.target.triton)
+    run = _KernelSetRun(settings, chosen, folder=folder, budget=search.limits, target=settings.target.triton)
     try:
         results = _searched(run, search) if search.limits is not None else asyncio.run(run.results())
         search.speaker.keep()

@@ -98,7 +98,9 @@ def optimize(
     request = SearchRequest(instructions, resume, ask_model=not no_model, budget=limits)
     search = SearchOutcome(say)
     surface = Terminal("Nothing of this search will be remembered.")
-    call_service(lambda service: _follow(service, kernel_text, kernel, request, search), surface)
+    call_service(
+        lambda service: _follow(service, kernel_text, kernel=kernel, request=request, search=search), surface
+    )
     end, suggestions = search.end, search.best_first
     again = continuing(sys.argv[1:])
     if as_json:

@@ -36,9 +36,19 @@ def pictures(timeline: Timeline, lines: Sequence[str]) -> str:
     if not timeline.lanes or timeline.us <= 0:
         return ""
     first, last = _middle(timeline)
-    whole = _svg(timeline, 0.0, timeline.us, _shares(timeline), "How busy each engine is during the run")
+    whole = _svg(
+        timeline,
+        0.0,
+        last=timeline.us,
+        shapes=_shares(timeline),
+        title="How busy each engine is during the run",
+    )
     closer = _svg(
-        timeline, first, last, _work(timeline, first, last, lines), "What each engine does in the middle"
+        timeline,
+        first,
+        last=last,
+        shapes=_work(timeline, first, last, lines),
+        title="What each engine does in the middle",
     )
     return (
         f"<h3>Engine timeline, estimated</h3>{whole}"
@@ -75,7 +85,14 @@ def _shares(timeline: Timeline) -> Iterator[str]:
         width = (_WIDTH - _LEFT) / max(1, len(shares))
         for at, share in enumerate(shares):
             if share > 0:
-                yield _bar(engine, n, _LEFT + at * width, width, f"{engine} {share:.0%} busy", share)
+                yield _bar(
+                    engine,
+                    n,
+                    x=_LEFT + at * width,
+                    width=width,
+                    title=f"{engine} {share:.0%} busy",
+                    opacity=share,
+                )
 
 
 def _work(timeline: Timeline, first: float, last: float, lines: Sequence[str]) -> Iterator[str]:
@@ -88,7 +105,13 @@ def _work(timeline: Timeline, first: float, last: float, lines: Sequence[str]) -
         line = spans.line[n]
         source = f": {lines[line - 1].strip()}" if 0 < line <= len(lines) else ""
         text = f"{timeline.names[spans.name[n]]}, {duration_text(spans.us[n])}, line {line}{source}"
-        yield _bar(timeline.lanes[lane], lane, _LEFT + (start - first) * scale, (end - start) * scale, text)
+        yield _bar(
+            timeline.lanes[lane],
+            lane,
+            x=_LEFT + (start - first) * scale,
+            width=(end - start) * scale,
+            title=text,
+        )
 
 
 def _bar(engine: str, lane: int, x: float, width: float, title: str, opacity: float = 1.0) -> str:

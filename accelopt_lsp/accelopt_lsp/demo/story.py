@@ -64,7 +64,7 @@ async def tell(console: Console, examples: Path) -> None:
         async with _editor(folder, folder / "empty.db") as editor:
             without = await _search(editor, folder / SECOND, folder / "empty.db")
         async with _editor(folder, database) as editor:
-            await _second_kernel(console, editor, folder, database, without)
+            await _second_kernel(console, editor, folder=folder, database=database, without=without)
             await _triton_kernel(console, editor, folder, database)
     console.print(
         f"\nThe tour took {time.monotonic() - started:.0f} s. Nothing was written outside {name}, which is gone."

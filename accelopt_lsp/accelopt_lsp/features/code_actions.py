@@ -35,7 +35,7 @@ class CodeAction:
 def offer(action: str, argument: Mapping[str, object], which: str = "", **words: object) -> CodeAction:
     """Return a code action of ``actions.json``; ``words`` fill its title."""
     row = ACTIONS[action].offers[which]
-    return CodeAction(row.title.format(**words), row.kind, action, argument, row.fixes)
+    return CodeAction(row.title.format(**words), row.kind, command=action, argument=argument, fixes=row.fixes)
 
 
 def code_actions(

@@ -103,7 +103,10 @@ def _costs(suggestion: Suggestion, versions: MeasuredVersions) -> str:
     rows = [
         _row(
             "time",
-            *(Quantity(t.us, t.known, "us", t.low_us, t.high_us) for t in (suggestion.slow, suggestion.fast)),
+            *(
+                Quantity(t.us, t.known, unit="us", low=t.low_us, high=t.high_us)
+                for t in (suggestion.slow, suggestion.fast)
+            ),
         )
     ]
     if slow is None or fast is None:

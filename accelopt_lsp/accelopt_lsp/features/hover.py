@@ -42,7 +42,11 @@ def _kernel(kernel: KernelState, result: KernelMeasurement, markdown: bool) -> s
         parts.append(f"Profiled at {escape(profiled_at(result))}.")
     time = result.latency
     rows = [
-        ("time", quantity(Quantity(time.us, time.known, "us", time.low_us, time.high_us)), str(time.known))
+        (
+            "time",
+            quantity(Quantity(time.us, time.known, unit="us", low=time.low_us, high=time.high_us)),
+            str(time.known),
+        )
     ]
     quantities = dict(result.quantities)
     peak = quantities.pop("percent_of_peak", None)

@@ -97,7 +97,9 @@ def kernel_page(file: FileRequest, kernel: str, bound: str | None, memory: Memor
     if dialect is None:
         raise UserError(f"The file has no kernel {kernel}.")
     target = file.targets[dialect]
-    return memory_page(kernel, standings_for_kernel(memory, file.text, kernel, bound, target))
+    return memory_page(
+        kernel, standings_for_kernel(memory, file.text, kernel=kernel, bound=bound, target=target)
+    )
 
 
 def words_page(words: str, memory: Memory) -> str:

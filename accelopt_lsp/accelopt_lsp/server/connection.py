@@ -58,7 +58,7 @@ class EditorConnection:
         """Return the progress of one job, which appears after ``delay`` seconds; silent where the editor
         shows none."""
         shows = self.client.has("window", "work_done_progress")
-        return WorkDoneProgress(self._server, shows, title, cancel, delay)
+        return WorkDoneProgress(self._server, shows, title=title, cancel=cancel, delay=delay)
 
     async def ask(self, question: str, choices: Sequence[str]) -> str | None:
         """Ask the person; None when they chose nothing.

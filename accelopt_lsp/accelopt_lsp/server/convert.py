@@ -72,7 +72,11 @@ def text_changes(
     the client's units, since only lines are computed with them."""
     return [
         TextChange(
-            c.range.start.line, c.range.start.character, c.range.end.line, c.range.end.character, c.text
+            c.range.start.line,
+            c.range.start.character,
+            end_line=c.range.end.line,
+            end_column=c.range.end.character,
+            text=c.text,
         )
         if isinstance(c, types.TextDocumentContentChangePartial)
         else None

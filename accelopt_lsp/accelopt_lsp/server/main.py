@@ -48,7 +48,7 @@ def start(
         server = _make(open_service, parser_child)
         import asyncio
 
-        asyncio.run(_serve(server, first, answered, requests, answers))
+        asyncio.run(_serve(server, first, answered=answered, requests=requests, answers=answers))
 
 
 def _child(command: Sequence[str]) -> subprocess.Popen[bytes]:

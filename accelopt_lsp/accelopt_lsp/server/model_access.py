@@ -133,7 +133,11 @@ def _reply(answer: Any) -> EditorModelReply:
     read, written = _count(getattr(answer, "tokensIn", None)), _count(getattr(answer, "tokensOut", None))
     if isinstance(fault, str) and fault:
         return EditorModelReply(
-            _text(text), read, written, fault if fault in FAULTS else "failed", _text(message)
+            _text(text),
+            read,
+            tokens_out=written,
+            fault=fault if fault in FAULTS else "failed",
+            message=_text(message),
         )
     if not isinstance(text, str):
         return EditorModelReply(fault="failed", message="the editor answered what is no answer")

@@ -114,7 +114,7 @@ class Searches:
             )
             try:
                 for name in kernels_meant(file, job.kernel, line):
-                    if not await self._search(job, file, name, progress, request):
+                    if not await self._search(job, file, name=name, progress=progress, request=request):
                         break
             finally:
                 self._tasks.start(self._show_interrupted(job.uri, file))

@@ -175,7 +175,7 @@ class AccelOptServer(LanguageServer):
             consent=ConsentPrompt(editor, tasks),
             service=open_service(EditorSurface(editor, status, models, self.work_changed)),
             parser=parser,
-            files=KernelFiles(editor, state, documents, configuration, parser),
+            files=KernelFiles(editor, state, documents=documents, configuration=configuration, parser=parser),
             work_changed=self.work_changed,
         )
         self._closing, self._closed = False, asyncio.Event()

@@ -115,7 +115,16 @@ def build_parts(session: Session) -> Parts:
         Recordings(session, profiles),
     )
     candidates = CandidateTexts(session, suggestions)
-    return Parts(sync, trust, watcher, settings, suggestions, candidates, pages, features)
+    return Parts(
+        sync,
+        trust,
+        watcher=watcher,
+        settings=settings,
+        suggestions=suggestions,
+        candidates=candidates,
+        pages=pages,
+        features=features,
+    )
 
 
 def _lifecycle(server: AccelOptServer, parts: Parts) -> None:
@@ -245,7 +254,7 @@ def _answers(server: AccelOptServer) -> None:
             if state.kernel_at(first) is None:
                 return []
             only = [SUGGESTION, QUICKFIX]  # a light bulb is for what is better or broken
-        items = code_actions(state, first, last, session.jobs.running(state.uri), only)
+        items = code_actions(state, first, last=last, jobs=session.jobs.running(state.uri), only=only)
         return convert.code_actions(items, session.editor.client, context.diagnostics)
 
     on(types.TEXT_DOCUMENT_CODE_LENS, code_lens, [], types.CodeLensOptions(resolve_provider=False))

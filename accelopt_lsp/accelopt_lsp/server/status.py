@@ -70,16 +70,28 @@ class StatusLine:
             for job in jobs:
                 if job.kind == kind and job.paused:
                     return Status(
-                        "paused", f"{job.title}: paused", self.host_problem or "", self.target, listed
+                        "paused",
+                        f"{job.title}: paused",
+                        detail=self.host_problem or "",
+                        target=self.target,
+                        jobs=listed,
                     )
                 if job.kind == kind:
-                    return Status(state, job.title, self.host_problem or "", self.target, listed)
+                    return Status(
+                        state, job.title, detail=self.host_problem or "", target=self.target, jobs=listed
+                    )
         if self.host_problem:
             return Status(
-                "host-unreachable", "The host cannot be reached", self.host_problem, self.target, listed
+                "host-unreachable",
+                "The host cannot be reached",
+                detail=self.host_problem,
+                target=self.target,
+                jobs=listed,
             )
         if (folder := self._untrusted()) is not None:
             detail = "Nothing of it is run. Trust it to see what its kernels cost."
-            return Status("untrusted", f"{folder} is not trusted", detail, self.target, listed)
+            return Status(
+                "untrusted", f"{folder} is not trusted", detail=detail, target=self.target, jobs=listed
+            )
         message = "Ready, kernels are not isolated completely" if self.isolation else "Ready"
-        return Status("idle", message, self.isolation, self.target, listed)
+        return Status("idle", message, detail=self.isolation, target=self.target, jobs=listed)

@@ -94,7 +94,9 @@ class HostProfiles:
         settings, target = file.settings, file.targets[first.dialect]
         try:
             host = await self.connected(settings)
-            return await infer_problem(host, file.source, of_dialect, target, settings.job_limits)
+            return await infer_problem(
+                host, file.source, kernels=of_dialect, target=target, limits=settings.job_limits
+            )
         except HostUnreachableError as error:
             raise HostUnavailableError(str(error)) from None
 

@@ -123,7 +123,10 @@ class LocalService:
             notice_undone(memory, file.path, hashes, file.read_at, opened=not saved)
             stored = memory.suggestions(file=file.path, state="offered")
             host, content = file.settings.host, content_of(file.source)
-            runs = (interrupted(memory, k, target, host, content) for k, target in hashes.items())
+            runs = (
+                interrupted(memory, k, target=target, host=host, content=content)
+                for k, target in hashes.items()
+            )
             return [s.body for s in stored], [run for run in runs if run is not None]
 
         try:

@@ -116,7 +116,9 @@ def _earlier_instructions(memory: Memory, file: FileRequest, search: OptimizeReq
     """Return what the person asked for in the run that is continued."""
     content = file.kernels(search.kernel)[0].content_hash
     try:
-        before = interrupted(memory, content, search.target, file.settings.host, content_of(file.source))
+        before = interrupted(
+            memory, content, target=search.target, host=file.settings.host, content=content_of(file.source)
+        )
     except MemoryUnavailableError:
         return ""  # the search itself will say what is wrong with the memory
     return before.instructions if before is not None else ""
@@ -132,9 +134,14 @@ async def learn_change(
         request = optimize_request(replace(file, source=before), name, SearchRequest())
         host = await profiles.connected(file.settings)
         learned = await learned_suggestion(
-            request, file.text, HostCost(host, request), HostGate(host, request), memory, host.name,
-            summary or f"A change to {name} by a person.",
-        )  # fmt: skip
+            request,
+            file.text,
+            cost=HostCost(host, request),
+            gate=HostGate(host, request),
+            memory=memory,
+            host=host.name,
+            summary=summary or f"A change to {name} by a person.",
+        )
     except (NotLearnedError, CostUnavailableError) as error:
         raise RefusedError(str(error), error.code) from None
     except (HostUnreachableError, EvaluatorLostError) as error:

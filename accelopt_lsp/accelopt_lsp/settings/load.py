@@ -215,7 +215,13 @@ def load_settings(
     root = project.folder if project.folder is not None else editor_layer.folder
     in_editor = workspace.python_for(here.absolute()) if workspace is not None else None
     interpreter = find_interpreter(
-        settings.python, origins.get("python", ""), start, root, environ, trusted, in_editor
+        settings.python,
+        origins.get("python", ""),
+        start=start,
+        root=root,
+        environ=environ,
+        trusted=trusted,
+        in_editor=in_editor,
     )
     if interpreter is OWN and not trusted and (passed := environment_passed_over(start, root)) is not None:
         message = (

@@ -240,9 +240,9 @@ class HostGate:
             session = await time_on(
                 self._host,
                 gate_request.candidate,
-                kernels,
-                gate_request.problem,
-                before,
+                kernels=kernels,
+                problem=gate_request.problem,
+                baseline=before,
                 limits=gate_request.limits,
             )
         except HostUnreachableError as error:
@@ -298,9 +298,9 @@ def profile_request(
     return ProfileRequest(
         request.kernel_file(text, kernel),
         targets,
-        names,
-        request.limits,
-        options,
+        kernels=names,
+        limits=request.limits,
+        options=options,
         background=True,
         input_specs=specs,
     )

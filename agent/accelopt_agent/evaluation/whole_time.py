@@ -101,7 +101,9 @@ def whole(
         ),
     ):
         if latency.us is not None:
-            quantities[key] = Quantity(latency.us, latency.known, "us", latency.low_us, latency.high_us)
+            quantities[key] = Quantity(
+                latency.us, latency.known, unit="us", low=latency.low_us, high=latency.high_us
+            )
     return replace(
         main,
         latency=together,

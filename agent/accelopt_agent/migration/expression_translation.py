@@ -383,7 +383,9 @@ class ViewTranslation:
             UntranslatableError: the indices are neither slices nor affine.
         """
         try:
-            return self._sliced(base, entries, shape, clips or {}, max(0, len(sizes) - len(entries)))
+            return self._sliced(
+                base, entries, shape=shape, clips=clips or {}, whole=max(0, len(sizes) - len(entries))
+            )
         except UntranslatableError:
             text = None if clips else self._pattern_view(base, entries, sizes, len(shape))
             if text is None:

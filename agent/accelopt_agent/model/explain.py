@@ -101,4 +101,4 @@ def _known_from(suggestion: Suggestion) -> KernelMeasurement:
 
 
 def _time(latency: Latency) -> str:
-    return number(Quantity(latency.us, latency.known, "us", latency.low_us, latency.high_us))
+    return number(Quantity(latency.us, latency.known, unit="us", low=latency.low_us, high=latency.high_us))

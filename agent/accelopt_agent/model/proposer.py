@@ -120,7 +120,9 @@ class ModelProposer:
             user = coder_user(node, plan, share=share, example=example, briefing=briefing)
             answer = await self._ask("coder", node, user)
             try:
-                text = await self._apply_or_repair(node, plan, bounds, briefing, answer)
+                text = await self._apply_or_repair(
+                    node, plan, bounds=bounds, briefing=briefing, answer=answer
+                )
             except InvalidAnswerError as error:
                 bad = error
                 self._unusable.append(f"{_summary(plan.instruction)}: its answer was left out, {error}")

@@ -158,7 +158,9 @@ def digest(measurement: KernelMeasurement) -> str:
     left out.
     """
     latency = measurement.latency
-    lines = [f"- time: {number(Quantity(latency.us, latency.known, 'us', latency.low_us, latency.high_us))}"]
+    lines = [
+        f"- time: {number(Quantity(latency.us, latency.known, unit='us', low=latency.low_us, high=latency.high_us))}"
+    ]
     peak = measurement.percent_of_peak
     if measurement.bound or peak is not None:
         parts = [f"limited by {measurement.bound}"] if measurement.bound else []

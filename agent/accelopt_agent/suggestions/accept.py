@@ -60,9 +60,9 @@ def reject(memory: Memory, suggestion: Suggestion, reason: str = "") -> str:
             pair_id(
                 suggestion.dialect,
                 suggestion.target,
-                suggestion.kernel,
-                suggestion.base_text,
-                suggestion.text,
+                kernel=suggestion.kernel,
+                slow_text=suggestion.base_text,
+                fast_text=suggestion.text,
             )
         )
         memory.save_suggestion(_plain(suggestion), "rejected")
@@ -208,5 +208,9 @@ def undo(memory: Memory, suggestion: Suggestion) -> None:
 
 def _pair_of(suggestion: Suggestion) -> str:
     return pair_id(
-        suggestion.dialect, suggestion.target, suggestion.kernel, suggestion.base_text, suggestion.text
+        suggestion.dialect,
+        suggestion.target,
+        kernel=suggestion.kernel,
+        slow_text=suggestion.base_text,
+        fast_text=suggestion.text,
     )

@@ -102,7 +102,7 @@ def _merge(current_text: str, suggestion: Suggestion, kernel: Kernel) -> list[Te
                 raise _RefusalError(
                     f"{scope.name}, which the suggestion changes too, is no longer in the file."
                 )
-        hunks += _move(hunk, base, now, scope, target, spans)
+        hunks += _move(hunk, base, now=now, scope=scope, target=target, spans=spans)
     return [_as_edit(h, now) for h in hunks]
 
 
@@ -140,7 +140,7 @@ def _move(
     """
     place = _places(base, now, scope, target)
     if hunk.start == hunk.end:
-        return _move_insertion(hunk, now, scope, place, spans)
+        return _move_insertion(hunk, now, scope=scope, place=place, spans=spans)
     touched = range(*_widened(hunk, spans))
     if any(line not in place and not _says_nothing(base.texts[line]) for line in touched):
         raise _RefusalError(_changed(scope))
@@ -212,13 +212,23 @@ def _changed(scope: Scope | None) -> str:
 def _as_edit(hunk: _Hunk, now: Lines) -> TextEdit:
     newline, count = now.newline, len(now.texts)
     if hunk.end < count:
-        return TextEdit(hunk.start, 0, hunk.end, 0, "".join(line + newline for line in hunk.new))
+        return TextEdit(
+            hunk.start, 0, end_line=hunk.end, end_col=0, new_text="".join(line + newline for line in hunk.new)
+        )
     last = len(now.texts[-1])
     if hunk.start == count:
-        return TextEdit(count - 1, last, count - 1, last, "".join(newline + line for line in hunk.new))
+        return TextEdit(
+            count - 1,
+            last,
+            end_line=count - 1,
+            end_col=last,
+            new_text="".join(newline + line for line in hunk.new),
+        )
     if not hunk.new and hunk.start > 0:
-        return TextEdit(hunk.start - 1, len(now.texts[hunk.start - 1]), count - 1, last, "")
-    return TextEdit(hunk.start, 0, count - 1, last, newline.join(hunk.new))
+        return TextEdit(
+            hunk.start - 1, len(now.texts[hunk.start - 1]), end_line=count - 1, end_col=last, new_text=""
+        )
+    return TextEdit(hunk.start, 0, end_line=count - 1, end_col=last, new_text=newline.join(hunk.new))
 
 
 def _verify(result: str, current_text: str, suggestion: Suggestion) -> None:

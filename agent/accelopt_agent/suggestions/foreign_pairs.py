@@ -124,7 +124,7 @@ def _of_experience_list(path: Path) -> Iterator[_Change]:
         title = title or "a change that AccelOpt's summarizer gave no name"
         gain = item.get("speedup")
         claim = f" (AccelOpt says {gain:.2f}x)" if isinstance(gain, (int, float)) else ""
-        yield _Change(f"item {number}", slow, fast, f"{title}{claim}", "foreign:accelopt")
+        yield _Change(f"item {number}", slow, fast=fast, summary=f"{title}{claim}", origin="foreign:accelopt")
 
 
 def _of_traces(folder: Path) -> Iterator[_Change]:
@@ -164,8 +164,12 @@ def _gains(
                 f"{definition}: {fast_name} in the place of {slow_name} (traces on {device} say {gain:.2f}x)"
             )
             yield _Change(
-                fast_name, _source(solutions[slow_name]), _source(solutions[fast_name]), summary, "foreign:flashinfer"
-            )  # fmt: skip
+                fast_name,
+                _source(solutions[slow_name]),
+                fast=_source(solutions[fast_name]),
+                summary=summary,
+                origin="foreign:flashinfer",
+            )
 
 
 def _timed(trace: Any) -> tuple[str, str, str, float] | None:

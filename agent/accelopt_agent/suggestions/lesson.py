@@ -33,7 +33,11 @@ def keep_explanation(memory: Memory, suggestion: Suggestion, data: Mapping[str, 
         if memory.run_log.run(suggestion.run) is not None:
             memory.run_log.add_event(suggestion.run, EXPLAINED, dict(data), key)
         pair = pair_id(
-            suggestion.dialect, suggestion.target, suggestion.kernel, suggestion.base_text, suggestion.text
+            suggestion.dialect,
+            suggestion.target,
+            kernel=suggestion.kernel,
+            slow_text=suggestion.base_text,
+            fast_text=suggestion.text,
         )
         if lesson := _lesson(suggestion, str(data.get("text", ""))):
             memory.set_lesson(pair, lesson)

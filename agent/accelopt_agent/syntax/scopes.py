@@ -35,7 +35,11 @@ def scopes_of(tree: ast.AST) -> list[Scope]:
                 counts[name] = counts.get(name, 0) + 1
                 unique = name if counts[name] == 1 else f"{name}#{counts[name]}"
                 first = min([d.lineno for d in child.decorator_list], default=child.lineno)
-                scopes.append(Scope(unique, first - 1, child.end_lineno or child.lineno, child.lineno, child))
+                scopes.append(
+                    Scope(
+                        unique, first - 1, end=child.end_lineno or child.lineno, line=child.lineno, node=child
+                    )
+                )
                 inner = f"{name}."
             elif isinstance(child, ast.ClassDef):
                 inner = f"{prefix}{child.name}."

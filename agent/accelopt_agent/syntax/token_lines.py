@@ -191,7 +191,7 @@ def _logical_lines(text: str, physical: Sequence[str], names: _Names) -> Iterato
                 first, at = start[0] - 1, start
             space = _between(physical, at, start)
             at = end
-            tokens.append(_token(kind, string, space, tokens, callees, names))
+            tokens.append(_token(kind, string, space=space, before=tokens, callees=callees, names=names))
             if string in _OPEN:
                 callees.append(_is_own(tokens))
             elif string in _CLOSE and callees:

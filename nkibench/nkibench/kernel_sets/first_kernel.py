@@ -63,9 +63,11 @@ async def first_kernel(
     reference = task.files[task.problem]
 
     async def fault_of(text: str) -> str:
-        return await _fault(host, task, text, target, folder, limits)
+        return await _fault(host, task, text=text, target=target, folder=folder, limits=limits)
 
-    first = await write_first_kernel(team, reference, target, fault_of, meter, attempts=budget.candidates)
+    first = await write_first_kernel(
+        team, reference, target=target, check=fault_of, meter=meter, attempts=budget.candidates
+    )
     tokens = meter.tokens_in + meter.tokens_out
     rest = replace(
         budget,
@@ -73,7 +75,7 @@ async def first_kernel(
         tokens=None if budget.tokens is None else max(0, budget.tokens - tokens),
     )
     fault = first.faults[-1] if first.faults else ""
-    written = Written(first.text, first.attempts, fault, rest, tokens, meter.money)
+    written = Written(first.text, first.attempts, fault=fault, left=rest, tokens=tokens, money=meter.money)
     if first.text is not None:
         file.write_text(json.dumps(to_plain(written)), "utf-8")
     return written
@@ -133,7 +135,13 @@ async def write_first_kernel(
         user = _question(reference, last, faults[-1] if faults else "")
         try:
             answer, _ = await query_booked(
-                query, role, team.of(role), system, user, meter.book, backoff_seconds
+                query,
+                role,
+                settings=team.of(role),
+                system=system,
+                user=user,
+                book=meter.book,
+                backoff_seconds=backoff_seconds,
             )
         except ModelCallError as error:
             faults.append(str(error))

@@ -71,13 +71,19 @@ def write_flashinfer(
             continue
         definition = str(task.solution["definition"])
         at = (result.group, definition)
-        if (trace := _trace(task, result, result.latency, str(task.solution["name"]), target)) is not None:
+        if (
+            trace := _trace(
+                task, result, latency=result.latency, solution=str(task.solution["name"]), target=target
+            )
+        ) is not None:
             lines.setdefault(at, []).append(trace)
         if result.text and result.steps:
             solution = _found(task, result)
             path = folder / "solutions" / _safe(result.group) / f"{_safe(solution['name'])}.json"
             written.append(_write(path, json.dumps(solution, indent=2) + "\n"))
-            if (trace := _trace(task, result, result.best, solution["name"], target)) is not None:
+            if (
+                trace := _trace(task, result, latency=result.best, solution=solution["name"], target=target)
+            ) is not None:
                 lines.setdefault(at, []).append(trace)
     for (group, definition), traces in lines.items():
         path = folder / "traces" / _safe(group) / f"{_safe(definition)}.jsonl"

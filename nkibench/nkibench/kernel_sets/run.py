@@ -108,7 +108,15 @@ async def _one(host: Host, task: SetTask, plan: SetPlan) -> SetResult:
         if plan.team is None or plan.budget is None:
             why = "it has no kernel; with --optimize a model writes the first one"
             return SetResult(task.name, task.group, "absent", why)
-        written = await first_kernel(host, task, plan.team, plan.budget, plan.target, folder, plan.limits)
+        written = await first_kernel(
+            host,
+            task,
+            team=plan.team,
+            budget=plan.budget,
+            target=plan.target,
+            folder=folder,
+            limits=plan.limits,
+        )
         if written.text is None:
             why = f"no right kernel in {written.attempts} attempts; the last: {written.fault}"
             return SetResult(
@@ -164,19 +172,35 @@ async def _examined(host: Host, task: SetTask, request: OptimizeRequest, plan: S
     try:
         verdict, _ = await HostGate(host, request).check(request.text, name)
     except CostUnavailableError as error:
-        return SetResult(task.name, task.group, "failed", str(error), latency, latency)
+        return SetResult(
+            task.name, task.group, status="failed", detail=str(error), latency=latency, best=latency
+        )
     if not verdict.accepted:
         why = " ".join(reason.message for reason in verdict.reasons[:2])
         code = verdict.reasons[0].code if verdict.reasons else ""
-        return SetResult(task.name, task.group, "wrong", why, latency, latency, code=code)
+        return SetResult(
+            task.name, task.group, status="wrong", detail=why, latency=latency, best=latency, code=code
+        )
     source = job_files(examined, ship_imports=host.remote)
-    torch = await reference_times(host, source, examined.problem.ref, plan.target, plan.limits)
+    torch = await reference_times(
+        host, source, problem=examined.problem.ref, target=plan.target, limits=plan.limits
+    )
     detail = torch.why if reason is None else reason.message
     return SetResult(
-        task.name, task.group, "passed", detail, latency, latency, percent=percent, best_percent=percent,
-        eager=torch.eager, compiled=torch.compiled, whole_us=whole,
-        relative_error=largest_error(verdict), absolute_error=largest_error(verdict, "max_abs"),
-    )  # fmt: skip
+        task.name,
+        task.group,
+        status="passed",
+        detail=detail,
+        latency=latency,
+        best=latency,
+        percent=percent,
+        best_percent=percent,
+        eager=torch.eager,
+        compiled=torch.compiled,
+        whole_us=whole,
+        relative_error=largest_error(verdict),
+        absolute_error=largest_error(verdict, "max_abs"),
+    )
 
 
 async def _searched(host: Host, result: SetResult, request: OptimizeRequest, plan: SetPlan) -> SetResult:

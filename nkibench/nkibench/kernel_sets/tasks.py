@@ -64,7 +64,7 @@ def kernelbench(data: Path, kernels: Path | None = None) -> Iterator[SetTask]:
             yield SetTask(file.stem, level, fault=f"its {missing[0]} is no text")
         else:
             read = {name: text for name, text in both.items() if text is not None}
-            yield SetTask(file.stem, level, "kernel.py", "reference.py", read)
+            yield SetTask(file.stem, level, kernel="kernel.py", problem="reference.py", files=read)
 
 
 def _kernel_of(kernels: Path, level: str, stem: str) -> Path | None:
@@ -108,7 +108,7 @@ def flashinfer(data: Path, workloads: int) -> Iterator[SetTask]:
         solution = _object(file)
         spec = solution.get("spec", {}) if solution else {}
         if solution and isinstance(spec, dict) and spec.get("language") in ("triton", "python"):
-            yield _solution(data, solution, spec, definitions, workloads)
+            yield _solution(data, solution, spec=spec, definitions=definitions, workloads=workloads)
 
 
 def _solution(
@@ -138,7 +138,7 @@ def _solution(
     files = {**sources, "definition.json": json.dumps(definition), "workloads.jsonl": "\n".join(lines) + "\n"}
     first = json.loads(lines[0])
     return SetTask(
-        name, group, entry, "definition.json", files, stored=stored, solution=solution,
+        name, group, kernel=entry, problem="definition.json", files=files, stored=stored, solution=solution,
         workload=first.get("workload") or first,
     )  # fmt: skip
 

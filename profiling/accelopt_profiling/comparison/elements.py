@@ -143,7 +143,14 @@ def _compare_floats(pieces: _Pieces, limit: Allowed, shape: Any) -> OutputCompar
     worst = _Worst()
     for start, mine, theirs, others in pieces:
         own = [other.astype(np.float64) for other in others]
-        _add(worst, mine.astype(np.float64), theirs.astype(np.float64), own, limit, start)
+        _add(
+            worst,
+            mine.astype(np.float64),
+            expected=theirs.astype(np.float64),
+            others=own,
+            limit=limit,
+            start=start,
+        )
     count = max(actual.size, 1)
     bound = limit.relative * math.sqrt(worst.squares) + limit.absolute * math.sqrt(count)
     bound += NATIVE_NORM * math.sqrt(worst.native_squares)

@@ -90,10 +90,10 @@ def _leaf(where: str, value: Any) -> Leaf | None:
     if isinstance(value, Leaf):
         return replace(value, where=where)
     if value is None:
-        return Leaf(where, "none", "none", (), np.zeros(()))
+        return Leaf(where, "none", dtype="none", shape=(), values=np.zeros(()))
     if isinstance(value, (bool, int, float, complex)) and not isinstance(value, np.generic):
         array = np.asarray(value)
-        return Leaf(where, "number", str(array.dtype), (), array)
+        return Leaf(where, "number", dtype=str(array.dtype), shape=(), values=array)
     if torch is not None and isinstance(value, torch.Tensor):
         dtype = dtype_name(value.dtype)
         plain = value.detach().resolve_conj().resolve_neg().cpu()
@@ -112,7 +112,7 @@ def _leaf(where: str, value: Any) -> Leaf | None:
         if array.dtype.kind not in "biufc" and dtype not in NARROW:
             return None
         narrow = array.astype(np.float32) if dtype in NARROW else array
-        return Leaf(where, "numpy", dtype, array.shape, narrow)
+        return Leaf(where, "numpy", dtype=dtype, shape=array.shape, values=narrow)
     return None
 
 

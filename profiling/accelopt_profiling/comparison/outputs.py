@@ -122,7 +122,9 @@ class ExpectedOutputs:
         native = native if rounded is None else rounded.values
         near = self.nearby[number] if runs > 1 else None
         nearby = None if near is None else near.values
-        return compare(values, self.expected[number].values, native, limit, nearby, mask)
+        return compare(
+            values, self.expected[number].values, native=native, limit=limit, nearby=nearby, valid=mask
+        )
 
     def _compare_exact(self, values: Array, number: int, mask: Array | None, runs: int) -> OutputComparison:
         native = (self._native(number, values.shape) if runs else self.expected[number]).values

@@ -36,7 +36,7 @@ def plan_cases(
                 for i, n in enumerate(_numbers(probe.most))
             ]
     for chosen in SIZES.values():
-        if _is_tried(chosen, options, planned, limits, rewritten):
+        if _is_tried(chosen, options, planned=planned, limits=limits, rewritten=rewritten):
             cases += [
                 Case(chosen.name + n, _seed(), sizes=chosen.name, number=i)
                 for i, n in enumerate(_numbers(chosen.most))

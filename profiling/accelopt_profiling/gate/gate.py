@@ -337,9 +337,22 @@ def _conclude(
     hashes = (_hash(request.candidate), _hash(request.original))
     launchable = evidence.launch.launchable if evidence.launch else Launchability(detail="not asked for")
     verdict = Verdict(
-        decision.accepted, decision.reasons, decision.checks, None, evidence.invalid_problem, launchable
+        decision.accepted,
+        decision.reasons,
+        checks=decision.checks,
+        receipt=None,
+        invalid_problem=evidence.invalid_problem,
+        launchable=launchable,
     )
-    receipt = receipt_of(request, hashes, facts, cases, evidence, verdict, decision.refused_by)
+    receipt = receipt_of(
+        request,
+        hashes,
+        host=facts,
+        cases=cases,
+        evidence=evidence,
+        verdict=verdict,
+        refused_by=decision.refused_by,
+    )
     return replace(verdict, receipt=receipt.id), receipt
 
 

@@ -163,7 +163,15 @@ class LoadedCandidate:
         plan, prefers = self.interpretation(index), self.configurations.prefers
         if most:
             plan = replace(plan, most=most)
-        return emulation(params.dialect, params.target, plan, movement, prefers, order, runs_tries)
+        return emulation(
+            params.dialect,
+            params.target,
+            plan=plan,
+            movement=movement,
+            prefers=prefers,
+            order=order,
+            runs_tries=runs_tries,
+        )
 
     def call(
         self, index: int, arguments: list[Any], name: str, built: dict[str, Any]
@@ -221,9 +229,14 @@ class LoadedCandidate:
 
             def call() -> list[Any]:
                 returned = call_entry(
-                    self.module, case_call.call, arguments, self.context.source.kernel, built, turned,
-                    self.caller.around,
-                )  # fmt: skip
+                    self.module,
+                    case_call.call,
+                    arguments=arguments,
+                    file=self.context.source.kernel,
+                    built=built,
+                    gradients=turned,
+                    around=self.caller.around,
+                )
                 self.returns_one = not isinstance(returned, (list, tuple))
                 return listed(returned)
 
@@ -245,7 +258,7 @@ class LoadedCandidate:
             poisoned_memory(),
         ):
             for _ in range(budget.often):
-                call_entry(self.module, call, arguments, file, built)
+                call_entry(self.module, call, arguments=arguments, file=file, built=built)
                 if time.process_time() > ends:
                     break
 

@@ -172,7 +172,7 @@ def main() -> None:
         return
     try:
         ray.init(address=address, log_to_driver=False, logging_level="ERROR", namespace="accelopt")
-        bridge = Bridge(ray, parse_ask(ask), python, json.loads(env), channel)
+        bridge = Bridge(ray, parse_ask(ask), python=python, env=json.loads(env), write=channel)
     except Exception as error:
         why = f"the Ray cluster at {address} cannot be used: {_last_line(error)}"
         os.write(channel, encode({"type": "refused", "message": why}))

@@ -33,7 +33,7 @@ def run_job(
         RuntimeError: the worker did not start; with what it said.
         ChildProcessError: it ended before it had answered.
     """
-    worker = _worker(archive, version, bootstrap, python or sys.executable, env)
+    worker = _worker(archive, version, bootstrap=bootstrap, python=python or sys.executable, env=env)
     try:
         try:
             _send(worker, {"type": "job", "id": "1", "job": job})

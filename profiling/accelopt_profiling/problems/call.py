@@ -39,14 +39,18 @@ def perform(
     outputs: list[Any] | None = None,
 ) -> list[Any]:
     """Make the call and return its outputs as a list; see ``call_entry``."""
-    return listed(call_entry(module, call, arguments, file, built, gradients, outputs=outputs))
+    return listed(
+        call_entry(
+            module, call, arguments=arguments, file=file, built=built, gradients=gradients, outputs=outputs
+        )
+    )
 
 
 def run_problem(problem: Problem, module: ModuleType, inputs: list[Any]) -> list[Any]:
     """Make the call of ``module`` that ``inputs`` of ``problem`` ask for, and return its raw outputs as a list."""
     call, arguments = problem.call(inputs)
     try:
-        return perform(module, call, arguments, problem.file, problem.built)
+        return perform(module, call, arguments=arguments, file=problem.file, built=problem.built)
     except ProblemError as error:
         if problem.may_be_empty and error.code == "problem-empty":
             return []
@@ -99,7 +103,14 @@ def call_entry(
             "problem-invalid", f"The kernel file has no function `{call.function}` to call.", file
         )
     if call.style == "model":
-        result = _call_model(function, call, arguments, {} if built is None else built, gradients, around)
+        result = _call_model(
+            function,
+            call,
+            arguments=arguments,
+            built={} if built is None else built,
+            gradients=gradients,
+            around=around,
+        )
     elif call.style == "destination":
         outputs = [poisoned(spec) for spec in call.outputs] if outputs is None else outputs
         with around():

@@ -126,7 +126,7 @@ def _kernels(groups: Sequence[Sequence[TorchOperator]], target: GpuTarget) -> li
         seconds = sum(_arithmetic(operator, target) for operator in group)
         rates = [library_rates()[o.rate] for o in group if o.rate and o.dtype == "float32"]
         low, high = (rates[0].low, rates[0].high) if rates else (UNCHECKED_LOW, UNCHECKED_HIGH)
-        kernels.append(_Kernel(tuple(reads.values()) * passes, outputs, seconds, low, high))
+        kernels.append(_Kernel(tuple(reads.values()) * passes, outputs, seconds=seconds, low=low, high=high))
     return kernels
 
 

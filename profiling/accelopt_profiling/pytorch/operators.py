@@ -96,7 +96,15 @@ def record_operators(prepare: Callable[[], Callable[[], Any]]) -> list[TorchOper
             references.extend((*before, *after))
             if len(operators) >= MOST_OPERATORS:
                 raise NotModelledError(f"the time of more than {MOST_OPERATORS} operators is not modelled")
-            operator = _operator(func, args, keywords, result, before, after, flop_registry)
+            operator = _operator(
+                func,
+                args,
+                keywords=keywords,
+                result=result,
+                before=before,
+                after=after,
+                counters=flop_registry,
+            )
             if operator is not None:
                 operators.append(operator)
             return result

@@ -99,9 +99,17 @@ def _measured(torch: Any, problem: Problem, params: TorchParams) -> TorchTimes:
     eager, compiled = _calls(torch, problem)
     device, why = TorchDevice(torch), ""
     with torch.no_grad():
-        runs = measure(device, {"eager": eager}, lambda: inputs, params.plan, time.perf_counter)
+        runs = measure(
+            device, {"eager": eager}, inputs=lambda: inputs, plan=params.plan, clock=time.perf_counter
+        )
         try:
-            runs |= measure(device, {"compiled": compiled}, lambda: inputs, params.plan, time.perf_counter)
+            runs |= measure(
+                device,
+                {"compiled": compiled},
+                inputs=lambda: inputs,
+                plan=params.plan,
+                clock=time.perf_counter,
+            )
         except Exception as error:
             why = " ".join(f"torch.compile failed: {type(error).__name__}: {error}".split())[:400]
     times = {name: latency(run.times_us) for name, run in runs.items()}

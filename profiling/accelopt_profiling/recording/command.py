@@ -188,7 +188,7 @@ def _outcome(request: RecordRequest, read: ReadCalls, code: int, ended: str) -> 
             continue
         kernels = dict(Counter(kernel for call in ordered for kernel in call.kernels))
         count = sum(call.count for call in ordered)
-        files.append(RecordedFile(path, target, kernels, count, further.get(name, 0)))
+        files.append(RecordedFile(path, target, kernels=kernels, calls=count, further=further.get(name, 0)))
     refused = {k: v for f in facts for k, v in f.get("refused", {}).items()}
     recorded = {k for f in files for k in f.kernels}
     return RecordOutcome(

@@ -39,7 +39,7 @@ class RecordingEmulation:
     ) -> None:
         if self._session.driver.tuning:
             return
-        launch = captured_launch(fn, source, metadata, grid, args)
+        launch = captured_launch(fn, source, metadata=metadata, grid=grid, args=args)
         complete = self._session.work < RUN_WORK and launch.programs <= _MOST_PROGRAMS and self._run(launch)
         self.executed += complete
         self.skipped += not complete

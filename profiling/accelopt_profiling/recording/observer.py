@@ -70,7 +70,7 @@ class LaunchObserver:
         state = self._files.setdefault(file, _KernelFile())
         try:
             if not any(self._through(call, name, state) for call in candidates(self._calls.stack(), file)):
-                self._directly(kernel, name, grid, args, kwargs, state)
+                self._directly(kernel, name, grid=grid, args=args, kwargs=kwargs, state=state)
         except UnrecordableValueError as error:
             self._refused[name] = str(error)
         self._log.note(
@@ -122,7 +122,7 @@ class LaunchObserver:
         if call.entry is None or call.encoded is None:
             return False
         if call.number is None:
-            call.number = self._record(call.entry, call.encoded, None, kernel, state)
+            call.number = self._record(call.entry, call.encoded, grid=None, kernel=kernel, state=state)
         else:
             self._add_launch(call.number, kernel, state)
         return True
@@ -141,7 +141,13 @@ class LaunchObserver:
         if callable(grid):
             grid = grid(dict(arguments))
         sizes = [int(n) for n in (grid if isinstance(grid, (tuple, list)) else (grid,))]
-        self._record(OpenCall(file, path, arguments, list(kwargs)), encode(arguments), sizes, name, state)
+        self._record(
+            OpenCall(file, path, arguments, list(kwargs)),
+            encode(arguments),
+            grid=sizes,
+            kernel=name,
+            state=state,
+        )
 
     def _record(
         self, entry: OpenCall, encoded: EncodedArguments, grid: list[int] | None, kernel: str, state: _KernelFile
@@ -158,7 +164,7 @@ class LaunchObserver:
             storages, approximated = encoded.storages(max(0, VALUE_BYTES - state.spent))
             state.spent += sum(len(s.get("values", "")) for s in storages)
             call = RecordedCall(
-                entry.name, encoded.values, entry.keywords, grid, storages, bytes=encoded.bytes,
+                entry.name, encoded.values, keywords=entry.keywords, grid=grid, storages=storages, bytes=encoded.bytes,
                 approximated=approximated,
             )  # fmt: skip
             number = state.numbers[key] = self._log.add(entry.file, call)

@@ -50,7 +50,9 @@ def reaching_tests(
     tests: list[ReachingTest] = []
     for path, text in texts.items():
         if _is_test(path) and path.name != "conftest.py":
-            test = _reaching(path, text, root, kernel_file.stem, module, own, indirect)
+            test = _reaching(
+                path, text, root=root, stem=kernel_file.stem, module=module, own=own, indirect=indirect
+            )
             tests += [test] if test is not None else []
         if cancelled():
             return []

@@ -125,7 +125,9 @@ def _build(data: Mapping[str, Any]) -> Target:
             arch=triple["arch"],
             warp_size=triple["warp_size"],
         )
-    return Target(data["name"], data["kind"], data["title"], aliases, figures, data)
+    return Target(
+        data["name"], data["kind"], title=data["title"], aliases=aliases, figures=figures, data=data
+    )
 
 
 def default_neuron_target(*, beta1: bool, microscaling: bool = False) -> str:

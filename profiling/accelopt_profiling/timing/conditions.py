@@ -77,7 +77,11 @@ def parse_nvidia(text: str) -> Conditions | None:
     except ValueError:
         bits = 0
     return Conditions(
-        core, memory, celsius, watts, ", ".join(dict.fromkeys(w for b, w in _SLOWED.items() if bits & b))
+        core,
+        memory,
+        celsius=celsius,
+        watts=watts,
+        slowed_by=", ".join(dict.fromkeys(w for b, w in _SLOWED.items() if bits & b)),
     )
 
 

@@ -71,7 +71,7 @@ def time_calls(
     are those of ``measure.measure``.
     """
     before = around.conditions()
-    runs = measure(device, variants, inputs, plan, around.clock, after)
+    runs = measure(device, variants, inputs=inputs, plan=plan, clock=around.clock, after=after)
     own = runs[CANDIDATE]
     candidate = variants[CANDIDATE]
     timings = _by_kernel(device, candidate, inputs, around)

@@ -67,7 +67,7 @@ def compare(
         answer = "faster"
     elif counts and high < 1:
         answer = "slower"
-    return TimeComparison(ratio, low, high, answer, len(a_us))
+    return TimeComparison(ratio, low, high=high, answer=answer, pairs=len(a_us))
 
 
 def median_interval(samples: Sequence[float], confidence: float = 0.95) -> tuple[float, float, float]:

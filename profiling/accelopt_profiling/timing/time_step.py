@@ -83,7 +83,7 @@ def time_launches(context: StepContext, params: TimeParams) -> dict[str, Any]:
                 outputs.see(run, pair, returned)
 
         variants = {name: _variant(file_calls) for name, file_calls in calls.items()}
-        session = time_calls(device, variants, inputs, params.plan, around, after)
+        session = time_calls(device, variants, inputs=inputs, plan=params.plan, around=around, after=after)
         again = inputs()  # once more when nothing is timed any longer
         outputs.keep(session.runs, again, variants[CANDIDATE](again))
         outputs.save(context.folder)

@@ -37,7 +37,7 @@ async def time_on(
         JobFailedError: there is no GPU ("unsupported"), or one of the files failed.
         ValueError: the host's answer cannot be read.
     """
-    job = timing_job(source, kernels, problem, baseline, plan, limits)
+    job = timing_job(source, kernels, problem=problem, baseline=baseline, plan=plan, limits=limits)
     timed: Any = None
     checked: Any = None
     async with contextlib.aclosing(host.run(job)) as messages:

@@ -39,9 +39,11 @@ class Beta1Device:
 
         def one_round() -> Samples:
             folder = request.folder / f"round_{len(executions)}"
-            executions.append(execute(request, "beta1", folder, environment, self.python))
+            executions.append(
+                execute(request, "beta1", folder=folder, environment=environment, python=self.python)
+            )
             summaries = [
-                view(self.profiler, neff, ntff, request.seconds, self.environment)
+                view(self.profiler, neff, ntff=ntff, seconds=request.seconds, environment=self.environment)
                 for neff, ntff in executions[-1].files
             ]
             if not summaries:
@@ -60,7 +62,11 @@ class Beta1Device:
         """
         once = replace(request, runs=1, warmups=0)
         return execute(
-            once, "beta1", request.folder / "once", self._environment(request), self.python
+            once,
+            "beta1",
+            folder=request.folder / "once",
+            environment=self._environment(request),
+            python=self.python,
         ).outputs
 
     def _environment(self, request: DeviceRequest) -> dict[str, str]:

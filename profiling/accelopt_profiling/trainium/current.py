@@ -61,7 +61,9 @@ class CurrentDevice:
                     raise
                 notes.append(f"There is no profile: {failure}")
         samples = self._samples(request, execution, summary, notes)
-        return DeviceRun(execution.outputs, samples, summary, dict(self.toolchain), notes)
+        return DeviceRun(
+            execution.outputs, samples, summary=summary, toolchain=dict(self.toolchain), notes=notes
+        )
 
     def outputs(self, request: DeviceRequest) -> list[Any]:
         """Compile and run the kernel once, without a profile, and return what it returned.
@@ -80,7 +82,7 @@ class CurrentDevice:
             "NEURON_RT_VISIBLE_CORES": str(request.core),
             "NKI_DEBUG_INFO": "1",
         }
-        return execute(request, "current", folder, environment, self.python)
+        return execute(request, "current", folder=folder, environment=environment, python=self.python)
 
     def _profile(self, neff: Path, request: DeviceRequest) -> ProfileSummary:
         assert self.explorer is not None

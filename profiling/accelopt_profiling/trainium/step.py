@@ -59,7 +59,12 @@ def time_on_trainium(
     folder = context.folder / "device"
     folder.mkdir()
     request = DeviceRequest(
-        context.kernel_path, call.function, arguments, folder, params.target, seconds=params.seconds
+        context.kernel_path,
+        call.function,
+        arguments=arguments,
+        folder=folder,
+        target=params.target,
+        seconds=params.seconds,
     )
     try:
         kernel = kernel_alone(call, params.kernels)
@@ -70,7 +75,9 @@ def time_on_trainium(
         raise StepFailedError(StepError(code, str(failure), detail=failure.detail)) from failure
     with user_errors(context):
         correctness = check_outputs(problem, inputs, run.outputs, inputs)
-    measurement = device_measurement(kernel, run, params.target, params.host, correctness)
+    measurement = device_measurement(
+        kernel, run, target=params.target, host=params.host, correctness=correctness
+    )
     return {
         "measurement": to_plain(measurement),
         "timings": {kernel.name: to_plain(measurement.latency)},

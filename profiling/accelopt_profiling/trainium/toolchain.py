@@ -95,7 +95,11 @@ def open_device(toolchain: Toolchain, generation: Generation | None = None) -> B
                 f"Install aws-neuronx-tools, or set {NRTPY_PYTHON}.",
             )  # fmt: skip
         return CurrentDevice(
-            sys.executable, explorer, toolchain.nrtpy_python, toolchain.environment, toolchain.versions
+            sys.executable,
+            explorer,
+            nrtpy_python=toolchain.nrtpy_python,
+            environment=toolchain.environment,
+            toolchain=toolchain.versions,
         )
     if "current" in toolchain.generations:
         version = toolchain.versions.get("nki", "")

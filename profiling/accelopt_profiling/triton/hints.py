@@ -100,7 +100,7 @@ def line_costs(execution: LaunchExecution, counts: LaunchCounts) -> list[LineCos
     costs = []
     for number, line in sorted(counts.lines.items()):
         unique = _unique_bytes(execution, counts, number, scale)
-        text = _text(line, scale, unique, number in again, counts.sampled)
+        text = _text(line, scale, unique=unique, again=number in again, sampled=counts.sampled)
         if number and text:
             share = (line.load_sectors + line.store_sectors) / sectors if sectors else None
             quantities = _line_quantities(line, scale)

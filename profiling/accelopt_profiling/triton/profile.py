@@ -89,7 +89,7 @@ def profile(context: StepContext, params: ProfileParams) -> list[KernelMeasureme
     def profile_apart(own: StepContext, own_params: ProfileParams, entry: str) -> list[KernelMeasurement]:
         return _Profile(dataclasses.replace(own, emit=context.emit), own_params, target, entry).run()
 
-    return with_unlaunched(context, params, measurements, infer, profile_apart)
+    return with_unlaunched(context, params, results=measurements, infer=infer, profile=profile_apart)
 
 
 class _Profile:
@@ -107,9 +107,9 @@ class _Profile:
             KernelResults(
                 k,
                 target,
-                text,
-                params.options.launches.get(k.name),
-                params.options.slow_configurations.get(k.name, ()),
+                text=text,
+                wanted=params.options.launches.get(k.name),
+                slow=params.options.slow_configurations.get(k.name, ()),
             )
             for k in params.kernels
         ]
@@ -270,7 +270,9 @@ class _Profile:
         verdict = Correctness("not checked", f"{failed[0]} did not run to its end") if failed else None
         with problem_errors(self.context, "reference"):
             known_elements = partial(coverage.known_elements, session.coverage)
-            verdict = verdict or check_outputs(problem, originals, outputs, inputs, known_elements)
+            verdict = verdict or check_outputs(
+                problem, originals, outputs=outputs, inputs_after=inputs, masks_of=known_elements
+            )
         if verdict.status == "not checked":
             self._look_for_unwritten(outputs)
         if sizes.smaller and verdict.status != "not checked":

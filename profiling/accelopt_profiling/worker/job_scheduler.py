@@ -331,7 +331,15 @@ class JobScheduler:
         now, jobs = time.monotonic(), []
         for job in self._jobs.values():
             device = ("holds" if job.running is not None else "waits") if job.step.device else ""
-            jobs.append(JobActivity(job.name, job.step.name, now - job.since, job.job.background, device))
+            jobs.append(
+                JobActivity(
+                    job.name,
+                    job.step.name,
+                    seconds=now - job.since,
+                    background=job.job.background,
+                    device=device,
+                )
+            )
         write_activity(self._base, WorkerActivity(os.getpid(), jobs, len(self._queue)))
 
     # -- preloaded parents -----------------------------------------------------------------------------------------

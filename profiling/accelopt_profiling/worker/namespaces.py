@@ -131,7 +131,7 @@ def mount_own_processes(folder: str = "/proc") -> None:
 
 def mount_empty(folder: str, mebibytes: int = 1, mode: int = 0o755) -> None:
     """Mount an empty folder in memory over ``folder``, with room for ``mebibytes``."""
-    mount("none", folder, "tmpfs", _MS_NOSUID | _MS_NODEV, f"mode={mode:o},size={mebibytes}m")
+    mount("none", folder, kind="tmpfs", flags=_MS_NOSUID | _MS_NODEV, data=f"mode={mode:o},size={mebibytes}m")
 
 
 def bind(source: str, target: str) -> None:

@@ -317,10 +317,19 @@ class _StepForker:
             signal.set_wakeup_fd(-1)
             sys.meta_path.insert(0, self._imports)
             run_step(
-                body["name"], body["params"], Path(body["folder"]), from_plain(JobFiles, body["source"]),
-                limits, frames, output, bytes.fromhex(body.pop("key")), body["background"],
-                from_plain(Confinement, body["needs"]), self._plan, sandbox,
-            )  # fmt: skip
+                body["name"],
+                body["params"],
+                folder=Path(body["folder"]),
+                source=from_plain(JobFiles, body["source"]),
+                limits=limits,
+                frames=frames,
+                output=output,
+                key=bytes.fromhex(body.pop("key")),
+                background=body["background"],
+                needs=from_plain(Confinement, body["needs"]),
+                plan=self._plan,
+                sandbox=sandbox,
+            )
         self._children[pid] = token, sandbox
         _send(self._control, {"started": token, "pid": pid})
 

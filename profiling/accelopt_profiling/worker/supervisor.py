@@ -33,7 +33,7 @@ class Supervisor:
         self._remover = FolderRemover(self._base)
         self._isolation, plan = probe_isolation(SandboxPlan.of_worker(self._base))
         self._scheduler = JobScheduler(
-            plan, self._isolation.processes, self._send, self._events, self._remover
+            plan, self._isolation.processes, send=self._send, events=self._events, remover=self._remover
         )
         self._open = True
 

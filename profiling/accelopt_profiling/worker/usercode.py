@@ -173,7 +173,9 @@ def user_errors(context: StepContext, doing: str = "", code: str = "user-error")
             raise StepFailedError(StepError("exited", message.replace("..", "."), file, line)) from error
         what = _text_with_place(context, error)
         detail = "".join(traceback.format_exception(error))[-4000:]
-        raise StepFailedError(StepError(code, f"{doing}{what}", file, line, detail)) from error
+        raise StepFailedError(
+            StepError(code, f"{doing}{what}", file=file, line=line, detail=detail)
+        ) from error
 
 
 def _text_with_place(context: StepContext, error: BaseException) -> str:

@@ -93,5 +93,5 @@ def open_context(
     name = kernel.name.rpartition(".")[2].partition("#")[0]
     for function in source.walk(source.module, cst.FunctionDef):
         if function.name.value == name and source.line(function) == kernel.line:
-            return RuleContext(source, kernel, function, measurement, target)
+            return RuleContext(source, kernel, function=function, measurement=measurement, target=target)
     raise KernelNotFoundError(f"no kernel {kernel.name} at line {kernel.line}")

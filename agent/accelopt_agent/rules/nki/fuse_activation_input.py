@@ -48,7 +48,7 @@ def _reducing(kernel: NkiKernel, instruction: NkiCall) -> Activation | None:
     scale, bias = instruction.get("scale"), instruction.get("bias")
     one = scale is None or number(kernel.flow, scale) == 1
     none = bias is None or kernel.is_none(bias)
-    return Activation(instruction, op, data, None if one else scale, None if none else bias)
+    return Activation(instruction, op, data=data, scale=None if one else scale, bias=None if none else bias)
 
 
 def _fused(kernel: NkiKernel, consumer: Activation) -> Rewrite | None:

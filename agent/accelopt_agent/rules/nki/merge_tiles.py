@@ -123,7 +123,7 @@ def _widen_index(kernel: NkiKernel, widening: _Widening, occurrence: cst.Name, v
             if widening.whole:
                 widening.edits.append(_without_element(kernel, subscript, position))
             return True
-    return _widen_offset(kernel, widening, last, occurrence, width)
+    return _widen_offset(kernel, widening, last=last, occurrence=occurrence, width=width)
 
 
 def _is_tensor_subscript(kernel: NkiKernel, node: cst.CSTNode) -> bool:

@@ -188,7 +188,11 @@ def cuts(kernel: NkiKernel, engines: frozenset[str]) -> Iterator[LoopParts]:
         works = [_engines(kernel, s) for s in body]
         places = dict(reversed([_cut_before(body, works, n, engines) for n in range(len(body))]))
         for cut, engine in sorted(places.items()):
-            if cut and (parts := _parts(kernel, loop, body[:cut], body[cut:], engine)) is not None:
+            if (
+                cut
+                and (parts := _parts(kernel, loop, first=body[:cut], second=body[cut:], engine=engine))
+                is not None
+            ):
                 yield parts
 
 

@@ -60,7 +60,7 @@ def _stackable(kernel: NkiKernel, loop: cst.For) -> _StackableLoop | None:
         return None
     if len(loop.iter.args) != 1 or any(flow.occurrences(n) for n in _new_names(variable)):
         return None
-    body = _StackableLoop(loop, variable, source.code(loop.iter.args[0].value), "", words)
+    body = _StackableLoop(loop, variable, count=source.code(loop.iter.args[0].value), rows="", words=words)
     instructions = {i.statement: i for i in kernel.instructions}
     tiles: set[str] = set()
     for statement in (s for s in flow.statements if loop in s.loops):
@@ -199,7 +199,7 @@ def _stackable_in_place(kernel: NkiKernel, loop: cst.For) -> _StackableLoop | No
     if any(flow.occurrences(n) for n in _new_names(variable)):
         return None
     words = {"affine_range": "range", "ds": kernel.spelled(f"{NL}.ds") or ""}
-    body = _StackableLoop(loop, variable, source.code(loop.iter.args[0].value), "", words)
+    body = _StackableLoop(loop, variable, count=source.code(loop.iter.args[0].value), rows="", words=words)
     instructions = {i.statement: i for i in kernel.instructions}
     for statement in (s for s in flow.statements if loop in s.loops):
         if is_string(statement.node):

@@ -72,7 +72,7 @@ def _running_sum(kernel: NkiKernel, instruction: NkiCall) -> _Sum | None:
     ):
         return None
     in_loop = statement.block is not allocation.block and len(statement.loops) > len(allocation.loops)
-    return _Sum(name, zeros, statement, term, shape.rows) if in_loop else None
+    return _Sum(name, zeros, statement=statement, term=term, rows=shape.rows) if in_loop else None
 
 
 def _from_zero(kernel: NkiKernel, part: cst.Subscript) -> bool:

@@ -338,11 +338,11 @@ class TileWriter:
         self, name: str, rows: str, columns: str, dtype: str | None, space: str | None = None
     ) -> list[str]:
         """Return what has to stand before an instruction that writes the whole tile ``name``."""
-        return [self.new(name, rows, columns, dtype, space)] if self.mutates else []
+        return [self.new(name, rows, columns=columns, dtype=dtype, space=space)] if self.mutates else []
 
     def filled(self, name: str, rows: str, columns: str, value: str, space: str | None = None) -> list[str]:
         if self.mutates:
-            allocation = self.new(name, rows, columns, self.float32, space)
+            allocation = self.new(name, rows, columns=columns, dtype=self.float32, space=space)
             return [allocation, f"{self.nisa['memset']}({name}, {value})"]
         options = f"dtype={self.float32}, buffer={space or self.nl['sbuf']}"
         return [f"{name} = {self.nl['full']}(({rows}, {columns}), {value}, {options})"]
@@ -350,7 +350,7 @@ class TileWriter:
     def sum_in_psum(self, name: str, rows: str, columns: str) -> list[str]:
         """Return what makes a tile that products are added to."""
         if self.mutates:
-            return [self.new(name, rows, columns, self.float32, self.psum)]
+            return [self.new(name, rows, columns=columns, dtype=self.float32, space=self.psum)]
         options = f"dtype={self.float32}, buffer={self.psum}"
         return [f"{name} = {self.nl['zeros']}(({rows}, {columns}), {options})"]
 

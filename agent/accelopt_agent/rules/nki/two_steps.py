@@ -73,7 +73,7 @@ def scalar_tensor_tensor(kernel: NkiKernel) -> Iterator[Rewrite]:
         if second is None or second.op not in _OPS:
             continue
         for data, other, reverse in ((second.left, second.right, False), (second.right, second.left, True)):
-            rewrite = _scalar_and_tile(kernel, second, data, other, reverse)
+            rewrite = _scalar_and_tile(kernel, second, data=data, other=other, reverse=reverse)
             if rewrite is not None:
                 yield rewrite
 
@@ -122,7 +122,9 @@ def own_multiple(kernel: NkiKernel) -> Iterator[Rewrite]:
         if second is None or second.op not in ("add", "subtract"):
             continue
         for data, other, reverse in ((second.left, second.right, False), (second.right, second.left, True)):
-            if (rewrite := _tile_and_multiple(kernel, second, data, other, reverse)) is not None:
+            if (
+                rewrite := _tile_and_multiple(kernel, second, data=data, other=other, reverse=reverse)
+            ) is not None:
                 yield rewrite
 
 

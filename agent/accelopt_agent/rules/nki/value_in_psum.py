@@ -44,7 +44,9 @@ def rewrites(kernel: NkiKernel) -> Iterator[Rewrite]:
 def _moved(kernel: NkiKernel, name: str, bound: Statement, maker: NkiCall) -> list[ByteEdit]:
     """Return the edits that make a tile in PSUM. None where something needs it in SBUF, or nothing gains."""
     flow, shape = kernel.flow, _shape(kernel, name)
-    edits = _made_in_psum(kernel, name, bound, maker, shape) if shape is not None else []
+    edits = (
+        _made_in_psum(kernel, name, bound=bound, instruction=maker, shape=shape) if shape is not None else []
+    )
     if shape is None or not edits or flow.sharing([name]) != {name}:
         return []
     gains = False
@@ -58,7 +60,7 @@ def _moved(kernel: NkiKernel, name: str, bound: Statement, maker: NkiCall) -> li
         if "gpsimd" in (kernel.code(instruction.get("engine")) or ""):
             return []
         if instruction.path in _STORES:
-            stored = _stored(kernel, name, use, statement, instruction, shape)
+            stored = _stored(kernel, name, use=use, statement=statement, instruction=instruction, shape=shape)
             if not stored:
                 return []
             edits += stored

@@ -43,7 +43,9 @@ def rewrites(kernel: TritonKernel) -> Iterator[Rewrite]:
         yield from _more_configs(kernel, names)
         return
     for most in (None, _MOST):
-        counts = [_warps(kernel, launch, extents, names, most) for launch in kernel.launches]
+        counts = [
+            _warps(kernel, launch, extents=extents, names=names, most=most) for launch in kernel.launches
+        ]
         edits: list[ByteEdit] = []
         for launch, count in zip(kernel.launches, counts, strict=True):
             if count is not None and launch.call.args and count != _written(kernel, launch):

@@ -83,7 +83,8 @@ def _blocks(kernel: TritonKernel, values: Evaluation) -> _Blocks | None:
         number = axis.number if isinstance(axis, Value) else None
         accesses = _accesses(kernel)
         if isinstance(number, int) and all(
-            _within(kernel, values, call, offsets, lane, program) for call in accesses
+            _within(kernel, values, call=call, offsets=offsets, lane=lane, program=program)
+            for call in accesses
         ):
             return _Blocks(number, name, size, offsets)
     return None
@@ -168,10 +169,10 @@ def _sized(
     size = integer(number) if blocks.name is not None else blocks.size
     if size is None or size > 512 or size & (size - 1):
         return None
-    block = grid_blocks(kernel, launch, blocks.axis, blocks.name, number, size)
+    block = grid_blocks(kernel, launch, axis=blocks.axis, name=blocks.name, number=number, size=size)
     if block is None or block.covered is None:
         return None
-    if not _covers(kernel, launch, block, blocks, values):
+    if not _covers(kernel, launch, block=block, blocks=blocks, values=values):
         return None
     literals = _literals(kernel, values, size) if blocks.name is None else []
     if literals is None:

@@ -32,7 +32,11 @@ def rewrites(kernel: TritonKernel) -> Iterator[Rewrite]:
             continue
         for second in (s for s in loops if s.block is first.block and s is not first):
             total = _pass(kernel, second, "add", "sum")
-            rewrite = _merged(kernel, maximum, total, first, second) if total is not None else None
+            rewrite = (
+                _merged(kernel, maximum, total=total, first=first, second=second)
+                if total is not None
+                else None
+            )
             if rewrite is not None:
                 yield rewrite
                 return
@@ -52,7 +56,7 @@ def _pass(kernel: TritonKernel, statement: Statement, combine: str, reduce: str)
     if not all(isinstance(s.target, cst.Name) for s in body[:-1]):
         return None
     axis = kernel.source.code(call.args[1]) if len(call.args) > 1 else ""
-    return _Pass(loop, target, update, call.args[0].value, axis)
+    return _Pass(loop, target, update=update, value=call.args[0].value, axis=axis)
 
 
 def _reduced(

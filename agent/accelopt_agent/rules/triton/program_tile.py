@@ -59,7 +59,16 @@ def rewrites(kernel: TritonKernel) -> Iterator[Rewrite]:
         else:
             counts, has_lanes = _worthwhile(kernel.subject), shapes.has_lanes
         for number, count in enumerate(counts):
-            rewrite = _rewrite(kernel, launch, axis, limit, inside, has_lanes, count, length)
+            rewrite = _rewrite(
+                kernel,
+                launch,
+                axis=axis,
+                limit=limit,
+                inside=inside,
+                has_lanes=has_lanes,
+                count=count,
+                length=length,
+            )
             yield replace(rewrite, variant=number > 0)
 
 

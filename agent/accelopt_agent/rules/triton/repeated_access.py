@@ -39,11 +39,13 @@ def rewrites(kernel: TritonKernel) -> Iterator[Rewrite]:
     held_loads: dict[cst.Call, str] = {}
     variables: dict[_Store, str] = {}
     for call in kernel.calls("load"):
-        name = _still_held(kernel, values, call) or _just_stored(kernel, values, call, stores, variables)
+        name = _still_held(kernel, values, call) or _just_stored(
+            kernel, values, call=call, stores=stores, variables=variables
+        )
         if name is not None:
             held_loads[call] = name
             edits += _instead(kernel, values, call, name)
-    gone = [s for s in stores if _overwritten(kernel, values, s, stores, held_loads)]
+    gone = [s for s in stores if _overwritten(kernel, values, store=s, stores=stores, held_loads=held_loads)]
     source = kernel.source
     edits += [source.without(s.statement.node) for s in gone if s not in variables]
     for store, name in variables.items():
@@ -160,7 +162,9 @@ def _stores(kernel: TritonKernel, values: Evaluation) -> list[_Store]:
         if pointer is None or base is None or not isinstance(kernel.source.parent(call), cst.Expr):
             continue
         mask_value = values.of(mask) if mask is not None else None
-        stores.append(_Store(statement, call, pointer, call.args[1].value, mask_value, base))
+        stores.append(
+            _Store(statement, call, pointer=pointer, value=call.args[1].value, mask=mask_value, base=base)
+        )
     return stores
 
 

@@ -32,7 +32,7 @@ def rewrites(kernel: TritonKernel) -> Iterator[Rewrite]:
         if not axes or step is None:
             continue
         for new in dict.fromkeys(size.value // d for d in _DIVISORS if d <= most and size.value % d == 0):
-            resize = Resize(name, size.value, new, str(new), axes)
+            resize = Resize(name, size.value, new=new, text=str(new), axes=axes)
             edits = launched.edits([resize]) if new >= step and new % step == 0 else None
             if edits:
                 times = size.value // new

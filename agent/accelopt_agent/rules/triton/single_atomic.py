@@ -32,7 +32,7 @@ def rewrites(kernel: TritonKernel) -> Iterator[Rewrite]:
         total = _total(kernel, values, call)
         loop = statement.loops[-1] if statement.loops else None
         if loop is not None and statement.block is loop.body and _is_steady(kernel, values, loop, placed[0]):
-            yield _after_the_loop(kernel, statement, loop, call, address, total)
+            yield _after_the_loop(kernel, statement, loop=loop, call=call, address=address, total=total)
         elif total != kernel.source.code(placed[1]):
             edits = [*_arguments(kernel, call, address, total), *_unread(kernel, placed[0])]
             yield Rewrite(tuple(edits), f"Add the lanes up first, then once to {address}.")

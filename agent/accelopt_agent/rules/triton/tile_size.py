@@ -45,7 +45,7 @@ def rewrites(kernel: TritonKernel) -> Iterator[Rewrite]:
             continue
         axes = axes_of(dimensions) or _axes_with(launched, size)
         for value in (size * 2,) if small else (size * 2, size // 2):
-            resize = Resize(name, size, value, str(value), axes, bounds_of(dimensions))
+            resize = Resize(name, size, new=value, text=str(value), axes=axes, bounds=bounds_of(dimensions))
             edits = launched.edits([resize]) if _LEAST <= value <= _MOST else None
             if edits is not None:
                 yield Rewrite((), f"Launch with {name}={value} instead of {size}.", tuple(edits))

@@ -116,7 +116,7 @@ class JudgedCase:
 
         None where nothing is, they have other shapes, or the very bits of the first call's, which are judged as such.
         """
-        outputs = self.further(probe, actual, folder, code, which)
+        outputs = self.further(probe, actual, folder=folder, code=code, which=which)
         if outputs is None or all(
             np.array_equal(a.values, b.values, equal_nan=a.floating)
             for a, b in zip(outputs, actual, strict=True)

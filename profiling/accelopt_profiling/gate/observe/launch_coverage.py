@@ -112,7 +112,7 @@ class RaceCoverage(SampleCoverage):
         self._overwritten = None
         if kind == "store" and region.name not in self.found and self._shares(region.base):
             self._overwritten = self._overwrites(last, items)
-        self._note_lanes(last, kind, region, items, active)
+        self._note_lanes(last, kind, region=region, items=items, active=active)
         last.note(kind, items, self._program_number, self._order.now)
         self._lane_order.note(kind, region.base, last.size, items, active)
 

@@ -243,7 +243,12 @@ class WithoutKernels(Probe):
                 provenance.give([place.read() for _, place in run.own.places()])  # workspaces, as they are
             with (
                 neutralised(
-                    params.dialect, params.target, plan, run.work.pausing, mark, provenance.launch
+                    params.dialect,
+                    params.target,
+                    plan=plan,
+                    around=run.work.pausing,
+                    marked=mark,
+                    take=provenance.launch,
                 ) as observation,
                 poisoned_memory(),
                 poisoned_tensors(),

@@ -25,7 +25,13 @@ def branches(flow: Flow, node: ast.AST) -> Iterator[StaticFinding]:
             for cause in map(flow.cause, [*node.args, *(k.value for k in node.keywords)]):
                 if cause in (*_OF_THE_RUN, "ENVIRONMENT", "FILES"):
                     message = f"What a kernel is given depends on {CAUSES[cause]}."
-                    yield at(node, "mode-branch", f"launch {cause}", message, cause in _OF_THE_RUN)
+                    yield at(
+                        node,
+                        "mode-branch",
+                        subject=f"launch {cause}",
+                        message=message,
+                        certain=cause in _OF_THE_RUN,
+                    )
     match node:
         case (
             ast.Subscript(_, key)
@@ -33,7 +39,13 @@ def branches(flow: Flow, node: ast.AST) -> Iterator[StaticFinding]:
             | ast.Call(ast.Attribute(attr="get" | "setdefault" | "pop"), [key, *_])
         ) if any(_is_address(flow, n) for n in ast.walk(key)):
             # ``CACHE[x.data_ptr()]``, ``id(x) in CACHE``, ``CACHE.get((x.data_ptr(), x.shape))``
-            yield at(node, "cached-result", "address", "It looks something up by an address.", True)
+            yield at(
+                node,
+                "cached-result",
+                subject="address",
+                message="It looks something up by an address.",
+                certain=True,
+            )
 
 
 def _is_address(flow: Flow, node: ast.AST) -> bool:
@@ -50,7 +62,13 @@ def _branch(flow: Flow, node: _Branch) -> Iterator[StaticFinding]:
     is_traced = facts.traced and cause in _OF_THE_HOST
     if (is_traced or not facts.kernels_around(node)) and _decides(flow, node, cause):
         certain = cause not in ("FILES", "HOST") or _steers(flow, node)
-        yield at(node, "mode-branch", cause, f"What it does depends on {CAUSES[cause]}.", certain)
+        yield at(
+            node,
+            "mode-branch",
+            subject=cause,
+            message=f"What it does depends on {CAUSES[cause]}.",
+            certain=certain,
+        )
 
 
 def _decides(flow: Flow, node: _Branch, cause: str) -> bool:

@@ -21,21 +21,39 @@ def escaping(facts: Facts, node: ast.AST) -> Iterator[StaticFinding]:
         case ast.Call() if called in WORDS["streams"] and facts.attributes & _WAITS:
             yield at(node, code, called, f"It uses {called}.")
         case ast.Call() if called in WORDS["streams"]:
-            yield at(node, code, f"{called} alone", f"It uses {called}, and nothing waits for it.", True)
+            yield at(
+                node,
+                code,
+                subject=f"{called} alone",
+                message=f"It uses {called}, and nothing waits for it.",
+                certain=True,
+            )
         case ast.Call() if called.startswith(WORDS["graphs"]):
             message = f"It captures a graph ({called}): a replay computes from what was captured."
-            yield at(node, code, f"graph by {called}", message, not facts.attributes >= _COPIES_IN)
+            yield at(
+                node,
+                code,
+                subject=f"graph by {called}",
+                message=message,
+                certain=not facts.attributes >= _COPIES_IN,
+            )
         case ast.FunctionDef("__del__") | ast.AsyncFunctionDef("__del__"):
             certain = not all(map(_gives_back, ast.walk(node)))
-            yield at(node, code, "finaliser", "It does something when an object is dropped.", certain)
+            yield at(
+                node,
+                code,
+                subject="finaliser",
+                message="It does something when an object is dropped.",
+                certain=certain,
+            )
         case ast.ClassDef(bases=bases, body=body):
             if any(facts.dotted(base) in _TENSORS for base in bases):
                 message = "It makes a kind of tensor of its own, which may compute later."
-                yield at(node, "own-tensor", "class", message, True)
+                yield at(node, "own-tensor", subject="class", message=message, certain=True)
             for inner in body:
                 if isinstance(inner, ast.FunctionDef) and inner.name in _WHEN_LOOKED_AT:
                     message = f"It computes when it is looked at (`{inner.name}`)."
-                    yield at(inner, "own-tensor", inner.name, message, True)
+                    yield at(inner, "own-tensor", subject=inner.name, message=message, certain=True)
 
 
 def _gives_back(node: ast.AST) -> bool:

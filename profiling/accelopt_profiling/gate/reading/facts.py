@@ -33,7 +33,7 @@ class StaticFinding:
 
 
 def at(node: ast.AST, code: str, subject: str, message: str, certain: bool = False) -> StaticFinding:
-    return StaticFinding(code, subject, getattr(node, "lineno", 1), message, certain)
+    return StaticFinding(code, subject, line=getattr(node, "lineno", 1), message=message, certain=certain)
 
 
 class Facts:

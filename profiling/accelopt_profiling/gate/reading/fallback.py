@@ -19,7 +19,13 @@ def fallback(facts: Facts, node: ast.AST) -> Iterator[StaticFinding]:
         case ast.With(items, body):
             hides = any(facts.called(i.context_expr) == "contextlib.suppress" for i in items)
             if hides and _reaches_launch(facts, body):
-                yield at(node, "fallback", "suppress", "It hides errors of a kernel's launch.", True)
+                yield at(
+                    node,
+                    "fallback",
+                    subject="suppress",
+                    message="It hides errors of a kernel's launch.",
+                    certain=True,
+                )
         case ast.If() if any(f.name in facts.launchers for f in facts.functions(node)):
             for statement in (s for b in (node.body, node.orelse) if not facts.launches(*b) for s in b):
                 if isinstance(statement, ast.Return) and (by := _otherwise(facts, statement)):
@@ -30,9 +36,15 @@ def fallback(facts: Facts, node: ast.AST) -> Iterator[StaticFinding]:
 def _handler(facts: Facts, node: ast.ExceptHandler) -> Iterator[StaticFinding]:
     if by := _otherwise(facts, *node.body):
         message = f"Where the kernel fails it computes the result otherwise ({by})."
-        yield at(node, "fallback", f"handler {by}", message, True)
+        yield at(node, "fallback", subject=f"handler {by}", message=message, certain=True)
     elif all(isinstance(s, (ast.Pass, ast.Continue)) or _is_constant(s) for s in node.body):
-        yield at(node, "fallback", "swallows", "It swallows errors of a kernel's launch.", True)
+        yield at(
+            node,
+            "fallback",
+            subject="swallows",
+            message="It swallows errors of a kernel's launch.",
+            certain=True,
+        )
     elif not any(isinstance(n, ast.Raise) for n in below(*node.body)):
         yield at(node, "fallback", "goes on", "It goes on where a kernel's launch fails.")
 

@@ -18,7 +18,13 @@ def forbidden(facts: Facts, node: ast.AST) -> Iterator[StaticFinding]:
             module = f"{node.module}." if isinstance(node, ast.ImportFrom) else ""
             for name in (module + alias.name for alias in names):
                 if rule := rule_for(name):
-                    yield at(node, rule[0], f"import {name}", f"It imports {name}.", rule[1])
+                    yield at(
+                        node,
+                        rule[0],
+                        subject=f"import {name}",
+                        message=f"It imports {name}.",
+                        certain=rule[1],
+                    )
         case ast.Constant(str() as text):
             yield from _text(facts, node, text)
         case ast.Constant(bytes() as data):
@@ -29,7 +35,7 @@ def forbidden(facts: Facts, node: ast.AST) -> Iterator[StaticFinding]:
             )  # a chain is one name, from its end
             dotted = facts.dotted(node) if is_end and isinstance(node.ctx, ast.Load) else None
             if dotted and (rule := rule_for(dotted)):
-                yield at(node, rule[0], dotted, f"It uses {dotted}.", rule[1])
+                yield at(node, rule[0], subject=dotted, message=f"It uses {dotted}.", certain=rule[1])
             yield from _inside(node)
 
 
@@ -37,13 +43,27 @@ def _inside(node: ast.AST) -> Iterator[StaticFinding]:
     """Yield accesses to insides of Python, of the emulation and of memory."""
     match node:
         case ast.Name("__builtins__" | "__loader__" | "__spec__" as name):
-            yield at(node, "reads-the-gate", name, f"It uses {name}.", True)
+            yield at(node, "reads-the-gate", subject=name, message=f"It uses {name}.", certain=True)
         case ast.Attribute(attr=name) if "accelopt" in name.lower():
-            yield at(node, "reads-the-gate", f".{name}", f"{_THE_GATE} (`.{name}`).", True)
+            yield at(
+                node, "reads-the-gate", subject=f".{name}", message=f"{_THE_GATE} (`.{name}`).", certain=True
+            )
         case ast.Attribute(attr=name) if name in WORDS["insides"]:
-            yield at(node, "reads-the-gate", f".{name}", f"It reaches into `.{name}`.", True)
+            yield at(
+                node,
+                "reads-the-gate",
+                subject=f".{name}",
+                message=f"It reaches into `.{name}`.",
+                certain=True,
+            )
         case ast.Attribute(ast.Attribute(attr="block"), "storage" | "coverage" | "releases" as name):
-            yield at(node, "reads-the-gate", f".block.{name}", f"It reaches into `.block.{name}`.", True)
+            yield at(
+                node,
+                "reads-the-gate",
+                subject=f".block.{name}",
+                message=f"It reaches into `.block.{name}`.",
+                certain=True,
+            )
         case ast.Attribute(attr="data_ptr" | "__array_interface__" | "__cuda_array_interface__" as name):
             yield at(node, "reads-address", name, f"It looks at an address (`.{name}`).")
 
@@ -54,7 +74,7 @@ def _text(facts: Facts, node: ast.Constant, text: str) -> Iterator[StaticFinding
     if "accelopt" in text.lower():
         beside = (n for n in ast.walk(facts.statement_of(node)) if isinstance(n, (ast.Attribute, ast.Name)))
         if text.startswith("_accelopt") or any((facts.dotted(n) or "").startswith(_LOOKING) for n in beside):
-            yield at(node, "reads-the-gate", "accelopt", f"{_THE_GATE}.", True)
+            yield at(node, "reads-the-gate", subject="accelopt", message=f"{_THE_GATE}.", certain=True)
     yield from _asks_for_a_device(facts, node, text)
 
 
@@ -66,4 +86,4 @@ def _asks_for_a_device(facts: Facts, node: ast.Constant, text: str) -> Iterator[
             pass
         case _ if is_switch or text.startswith(WORDS["device_files"]):
             message = f"It asks whether kernels run on a device ({text})."
-            yield at(node, "reads-the-gate", text, message, True)
+            yield at(node, "reads-the-gate", subject=text, message=message, certain=True)

@@ -24,32 +24,52 @@ def obfuscation(facts: Facts, node: ast.AST) -> Iterator[StaticFinding]:
         case ast.Constant(str() | bytes() as literal) if _is_packed(literal):
             length = len(literal)
             message = f"It holds a packed literal of {length} characters."
-            yield at(node, "obfuscated", f"literal of {length}", message, True)
+            yield at(node, "obfuscated", subject=f"literal of {length}", message=message, certain=True)
         case ast.Attribute() | ast.Name() if facts.dotted(node) == "sys.modules":
             if not _asks_for_one(facts, node):
                 message = "It looks at the loaded modules (sys.modules)."
-                yield at(node, "reads-the-gate", "loaded modules", message, True)
+                yield at(node, "reads-the-gate", subject="loaded modules", message=message, certain=True)
         case ast.Subscript(ast.Attribute(owner, "__dict__")) if facts.dotted(owner):
-            yield at(node, "obfuscated", "__dict__", "It looks a name up in a module's __dict__.", True)
+            yield at(
+                node,
+                "obfuscated",
+                subject="__dict__",
+                message="It looks a name up in a module's __dict__.",
+                certain=True,
+            )
 
 
 def _call(facts: Facts, node: ast.Call, called: str) -> Iterator[StaticFinding]:
     match called, node.args:
         case "exec" | "eval" | "compile", _:
-            yield at(node, "obfuscated", f"text by {called}", f"It runs text as code ({called}).", True)
+            yield at(
+                node,
+                "obfuscated",
+                subject=f"text by {called}",
+                message=f"It runs text as code ({called}).",
+                certain=True,
+            )
         case "__import__" | "importlib.import_module", names:
             if names and (isinstance(names[0], ast.Constant) or _always_named(facts, names[0])):
                 message, certain = "It imports a module by name.", called == "__import__"
-                yield at(node, "obfuscated", "import by name", message, certain)
+                yield at(node, "obfuscated", subject="import by name", message=message, certain=certain)
             else:
                 message = "It imports a module by name put together at run time."
-                yield at(node, "obfuscated", "import by assembled name", message, True)
+                yield at(
+                    node, "obfuscated", subject="import by assembled name", message=message, certain=True
+                )
         case "importlib.util.spec_from_file_location" | "importlib.machinery.SourceFileLoader", _:
-            yield at(node, "reads-the-gate", "file as module", "It loads another file as a module.", True)
+            yield at(
+                node,
+                "reads-the-gate",
+                subject="file as module",
+                message="It loads another file as a module.",
+                certain=True,
+            )
         case "getattr", [owner, name, *_] if facts.dotted(owner) and not isinstance(name, ast.Constant):
             message = "It looks up an attribute of a module by a name put together at run time."
             certain = _is_assembled(name) and not _is_dtype_of_a_language(facts.dotted(owner), name)
-            yield at(node, "obfuscated", "assembled attribute", message, certain)
+            yield at(node, "obfuscated", subject="assembled attribute", message=message, certain=certain)
         case "globals" | "vars" | "locals", _ if isinstance(facts.parents.get(node), ast.Subscript):
             yield at(node, "obfuscated", f"{called}()", f"It looks a name up in {called}().")
 

@@ -20,7 +20,7 @@ def patching(facts: Facts, node: ast.AST) -> Iterator[StaticFinding]:
 
 
 def _patch(node: ast.expr, subject: str, message: str) -> StaticFinding:
-    return at(node, "patches", subject, message, True)
+    return at(node, "patches", subject=subject, message=message, certain=True)
 
 
 def _target(facts: Facts, target: ast.expr) -> Iterator[StaticFinding]:

@@ -25,7 +25,9 @@ from accelopt_profiling.source_text import by_text, is_main_guard, syntax_of
 
 _UNREADABLE = (SyntaxError, ValueError)
 _TOO_DEEP = (RecursionError, MemoryError)
-_NESTING = StaticFinding("obfuscated", "nesting", 1, "It is nested more deeply than can be read.", True)
+_NESTING = StaticFinding(
+    "obfuscated", "nesting", line=1, message="It is nested more deeply than can be read.", certain=True
+)
 _Answer = TypeVar("_Answer")
 
 

@@ -50,9 +50,13 @@ def run_on_device(
         work = context.folder / "device" / str(index)
         work.mkdir(parents=True)
         request = DeviceRequest(
-            context.kernel_path, call.function, [_as_numpy(a) for a in arguments], work, params.target,
+            context.kernel_path,
+            call.function,
+            arguments=[_as_numpy(a) for a in arguments],
+            folder=work,
+            target=params.target,
             seconds=params.seconds,
-        )  # fmt: skip
+        )
         try:
             kernel = kernel_alone(call, kernels)
             device = open_device(

@@ -130,14 +130,18 @@ def far(context: StepContext, params: FarParams) -> dict[str, str]:
     calls = [from_plain(FarCall, call) for call in json.loads(file.read_text(encoding="utf-8"))]
     with emulation(params.dialect, params.target):
         module = load_module(context)
-    faults = {one.size: _fault(context, module, params.target, one, _PROGRAMS) for one in calls}
+    faults = {
+        one.size: _fault(context, module, target=params.target, call=one, programs=_PROGRAMS) for one in calls
+    }
     if not any(faults.values()):
         return {}
     with problem_files(context, params.original) as own:
         with emulation(params.dialect, params.target):
             theirs = load_module(own)
         for one in calls:
-            if faults[one.size] and _fault(own, theirs, params.target, one, _ORIGINAL_PROGRAMS):
+            if faults[one.size] and _fault(
+                own, theirs, target=params.target, call=one, programs=_ORIGINAL_PROGRAMS
+            ):
                 faults[one.size] = ""
     return {size: fault for size, fault in faults.items() if fault}
 

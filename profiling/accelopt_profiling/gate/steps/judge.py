@@ -130,7 +130,8 @@ def _judged(index: int, probe: ValueProbe, case: JudgedCase, notes: list[Reason]
         started = process_time()
         masks = case.masks("outputs")
         outputs = [
-            _output(probe, case, notes, number, leaf, masks.get(number)) for number, leaf in enumerate(actual)
+            _output(probe, case, notes=notes, number=number, mine=leaf, mask=masks.get(number))
+            for number, leaf in enumerate(actual)
         ]
         busy = {probe.name: process_time() - started}
         for further in PROBES:

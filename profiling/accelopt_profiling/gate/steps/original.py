@@ -92,7 +92,7 @@ def original(context: StepContext, params: OriginalParams) -> OriginalResult:
                     observe(before, arguments, outputs, case_call)
             elif case_call.twice and params.dialect != "numpy":
                 if not _equal_files(folder, "outputs", "again", "late"):
-                    repeatable = _repeatable(own, params, module, case_call, folder)
+                    repeatable = _repeatable(own, params, module=module, case_call=case_call, folder=folder)
                 with (
                     contextlib.suppress(StepFailedError),
                     neutralised(
@@ -175,7 +175,9 @@ def _repeatable(
                 user_errors(own),
             ):
                 arguments = saved_arguments(folder)
-                outputs = perform(module, case_call.call, arguments, own.source.kernel, built)
+                outputs = perform(
+                    module, case_call.call, arguments=arguments, file=own.source.kernel, built=built
+                )
                 observation.raise_faults()
                 runs.append([fingerprint(v) for v in [*outputs, *arguments]])
         return runs[0] == runs[1]

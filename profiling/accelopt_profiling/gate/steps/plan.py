@@ -62,7 +62,7 @@ def plan(context: StepContext, params: PlanParams) -> PlanResult:
             most = budget.case_work(index)
             if alike not in work_of:
                 call = partial(perform, module, case_call.call, arguments, own.source.kernel)
-                work_of[alike], read = _work(params, own, call, most, optional)
+                work_of[alike], read = _work(params, own, call=call, most=most, optional=optional)
                 lanes += read
             work = work_of[alike]
             if work is None:
@@ -76,7 +76,9 @@ def plan(context: StepContext, params: PlanParams) -> PlanResult:
             and cases[0].work > budget.shared_work
             and _stand_ins(context, params)
         ):
-            left_out = [0] if _too_little_known(context, params, own, module, result) else []
+            left_out = (
+                [0] if _too_little_known(context, params, own=own, module=module, result=result) else []
+            )
             result = replace(result, left_out=[*left_out, *too_large])
     unneeded = result.left_out if 0 in result.left_out else [*too_large, *_stand_ins(context, params)]
     for index in unneeded:  # nobody runs it, nor computes what it expects

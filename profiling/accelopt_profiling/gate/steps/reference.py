@@ -74,7 +74,7 @@ def reference(context: StepContext, params: ReferenceParams) -> ReferenceResult:
         for index in range(params.cases):
             if (case_folder(context, index) / "inputs").is_dir():
                 started = process_time()
-                case = _one(context, own, problem, index, work, precision)
+                case = _one(context, own, problem=problem, index=index, work=work, precision=precision)
                 cases.append(replace(case, busy=process_time() - started))
         file = context.folder / "gate" / TOLERANCE_FILE
         file.unlink(missing_ok=True)
@@ -82,7 +82,13 @@ def reference(context: StepContext, params: ReferenceParams) -> ReferenceResult:
         rule = ReferenceRule(problem.tolerance, "order" not in work.elements)
         file.write_text(json.dumps(to_plain(rule)), encoding="utf-8")
         one = None if problem.rearranges else problem.returns_one
-        return ReferenceResult(problem.tolerance, cases, work.elements, sorted(precision.caller.changed), one)
+        return ReferenceResult(
+            problem.tolerance,
+            cases,
+            work=work.elements,
+            changed=sorted(precision.caller.changed),
+            returns_one=one,
+        )
 
 
 class _Precision:
@@ -123,7 +129,16 @@ def _one(
     digests = case_digests(context, index)
     case_call = saved_call(context, index)
     with ProblemSizes(problem).at(case_call.sizes).applied():
-        return _at_its_sizes(context, own, problem, case_call, index, work, precision, digests)
+        return _at_its_sizes(
+            context,
+            own,
+            problem=problem,
+            case_call=case_call,
+            index=index,
+            work=work,
+            precision=precision,
+            digests=digests,
+        )
 
 
 def _at_its_sizes(
@@ -171,7 +186,7 @@ def _at_its_sizes(
             raise
         except Exception as error:  # outputs of any shape or kind meet the problem's own code here
             fault = f"{type(error).__name__}: {error}"
-    return ReferenceCase(index, expected.precision, digests, expected.note, fault)
+    return ReferenceCase(index, expected.precision, digests=digests, note=expected.note, layout_fault=fault)
 
 
 def _is_narrowly_refused(folder: Any, runs: ReferenceRuns) -> bool:

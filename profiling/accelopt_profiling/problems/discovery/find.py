@@ -117,7 +117,7 @@ def _named(search: ProblemSearch, choice: NamedProblem, own: Recognised) -> Prob
             f"The problem {choice.spelling} lies outside the project {search.project_root}; move it inside."
         )
         return search.fault("problem-invalid", message, line)
-    file = ProblemFile(choice.path, origin, choice.entry, line, choice.spelling)
+    file = ProblemFile(choice.path, origin, entry=choice.entry, line=line, spelling=choice.spelling)
     if choice.path != search.path:
         return _read(search, file)
     file = replace(file, text=search.text, source=search.source)

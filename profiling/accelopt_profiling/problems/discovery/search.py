@@ -109,7 +109,14 @@ class ProblemSearch:
         own = text if file else self.file.rest_hash  # editing a kernel does not change a problem beside it
         digest = hashlib.sha256("\0".join([kind, own, *also.values()]).encode()).hexdigest()[:16]
         path = file.relative_to(root).as_posix() if file else None
-        ref = ProblemRef(kind, path, entry, origin, digest, _relative(options or {}, root))
+        ref = ProblemRef(
+            kind,
+            path,
+            entry=entry,
+            origin=origin,
+            content_hash=digest,
+            options=_relative(options or {}, root),
+        )
         return ProblemLookup(ref, files, root=root, imports={path: imports} if path and imports else {})
 
     def root(self, files: list[Path], above: Path | None = None) -> Path | None:

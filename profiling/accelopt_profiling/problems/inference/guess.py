@@ -97,7 +97,7 @@ def guess_call(text: str, entry: EntryCandidate, functions: dict[str, FunctionUs
         return stated
     call = InferredCall(entry.name)
     docs = {**docstring_shapes(use.node), **comment_shapes(text, use.node)}
-    guessing = _Guessing(text, use, call, {}, docs)
+    guessing = _Guessing(text, use, call=call, shapes={}, alternatives=docs)
     parameters = list(use.parameters.values())[entry.skip :]
     stated_types = docstring_types(use.node)
     for parameter in parameters:
@@ -138,7 +138,13 @@ def add_argument(
     call: InferredCall, text: str, use: FunctionUse, name: str, tensor: bool
 ) -> InferredArgument:
     """Add the argument ``name`` that has a default to a call, as a tensor or a number."""
-    guessing = _Guessing(text, use, call, {a.name: a.dims for a in call.tensors}, docstring_shapes(use.node))
+    guessing = _Guessing(
+        text,
+        use,
+        call=call,
+        shapes={a.name: a.dims for a in call.tensors},
+        alternatives=docstring_shapes(use.node),
+    )
     parameter = use.parameters[name]
     argument = _tensor(guessing, parameter) if tensor else _value(guessing, parameter)
     call.arguments.append(argument)

@@ -242,7 +242,7 @@ class _TritonLoop(RepairLoop[_TritonRun]):
         from accelopt_profiling.problems.inference.subjects import CallSubjects
 
         text, functions = self._read[entry]
-        subjects = CallSubjects(call, text, functions[entry.function], entry, run.values)
+        subjects = CallSubjects(call, text, use=functions[entry.function], entry=entry, values=run.values)
         subjects.reverse = reverse
         for execution in run.executions:
             if change := repair_launch(execution, subjects, self._kernels):

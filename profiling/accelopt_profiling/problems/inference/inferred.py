@@ -80,7 +80,9 @@ def to_be_inferred(file: KernelSource) -> KernelSource:
     """Return the file with the problem that its profile is to infer, in place of none."""
     path = file.path.resolve().with_name(f"{file.path.stem}_problem.py").relative_to(file.root).as_posix()
     options = {"unreferenced": True, "inferred": True}
-    ref = ProblemRef("inferred", path, None, "inferred", file.rest_hash, options)
+    ref = ProblemRef(
+        "inferred", path, entry=None, origin="inferred", content_hash=file.rest_hash, options=options
+    )
     return replace(file, problem=ProblemLookup(ref, root=file.root))
 
 
@@ -90,13 +92,20 @@ def with_problem(file: KernelSource, problem: InferredProblem) -> KernelSource:
     path = file.path.resolve().with_name(f"{file.path.stem}_problem.py")
     relative = path.relative_to(file.root).as_posix()
     digest = hashlib.sha256(problem.text.encode()).hexdigest()[:16]
-    ref = ProblemRef("module", relative, None, "inferred", digest, {"unreferenced": True, "inferred": True})
+    ref = ProblemRef(
+        "module",
+        relative,
+        entry=None,
+        origin="inferred",
+        content_hash=digest,
+        options={"unreferenced": True, "inferred": True},
+    )
     lookup = ProblemLookup(
         ref,
         {relative: problem.text},
-        [inferred_finding(file, problem)],
-        file.root,
-        {relative: [("torch" if "import torch" in problem.text else "numpy", 0)]},
+        findings=[inferred_finding(file, problem)],
+        root=file.root,
+        imports={relative: [("torch" if "import torch" in problem.text else "numpy", 0)]},
     )
     return replace(file, problem=lookup)
 

@@ -21,7 +21,10 @@ def launch_grid(
     axes = _programs(kernel)
     sizes = [n for n, v in values.items() if _SIZE.fullmatch(v)]
     numbers = range(max(axes, default=0) + 1)
-    return [_axis(kernel, axes.get(axis, ""), values, sizes, rows, strides) for axis in numbers]
+    return [
+        _axis(kernel, axes.get(axis, ""), values=values, sizes=sizes, rows=rows, strides=strides)
+        for axis in numbers
+    ]
 
 
 def indexed_grid(kernel: ast.FunctionDef) -> list[str]:

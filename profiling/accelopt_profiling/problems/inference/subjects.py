@@ -137,7 +137,7 @@ class CallSubjects:
             if tensor and before.kind == "tensor":
                 return None
             self.call.arguments.remove(before)
-        argument = add_argument(self.call, self._text, self._use, name, tensor)
+        argument = add_argument(self.call, self._text, use=self._use, name=name, tensor=tensor)
         if not tensor and value is not None:
             argument.value = value
         argument.reason = why

@@ -141,7 +141,7 @@ _WORKLOADS = """{"uuid": "a", "axes": {"n": 16}, "inputs": {"x": {"type": "rando
 """
 
 LAYOUT = ProblemLayout(
-    "flashinfer", "FlashInfer-Bench", _load, _find, _read,
+    "flashinfer", "FlashInfer-Bench", load=_load, find=_find, read=_read,
     about=_ABOUT, example={"k.py": SCALE, "definition.json": _DEFINITION, "workloads.jsonl": _WORKLOADS},
     keys=KEYS, torch=True,
 )  # fmt: skip

@@ -203,6 +203,6 @@ def ref_kernel(data):
 """
 
 LAYOUT = ProblemLayout(
-    "gpumode", "GPU MODE", _load, _find, _read,
+    "gpumode", "GPU MODE", load=_load, find=_find, read=_read,
     about=_ABOUT, example={"k.py": SCALE + _ENTRY, "task.yml": _TASK_FILE, "reference.py": _REFERENCE},
 )  # fmt: skip

@@ -91,11 +91,15 @@ def _load(context: StepContext, ref: ProblemRef, kernel_module: ModuleType | Non
     def call(inputs: list[Any]) -> tuple[Call, list[Any]]:
         if ref.entry:
             check_entry(
-                context.source.files[context.source.kernel], ref.entry, None, context.source.kernel, file
+                context.source.files[context.source.kernel],
+                ref.entry,
+                count=None,
+                kernel_file=context.source.kernel,
+                file=file,
             )
         return Call(ref.entry or ENTRY, "model", seed=WEIGHT_SEED), [construction(), list(inputs)]
 
-    problem = python_problem(module, file, NAMES, call, " (KernelBench's layout)")
+    problem = python_problem(module, file, names=NAMES, call=call, layout=" (KernelBench's layout)")
     problem.reference, problem.model = reference, model
     return problem
 

@@ -158,6 +158,6 @@ def solve(x, out, n):
 """
 
 LAYOUT = ProblemLayout(
-    "leetgpu", "LeetGPU", _load, _find, _read,
+    "leetgpu", "LeetGPU", load=_load, find=_find, read=_read,
     about=_ABOUT, example={"k.py": SCALE + _ENTRY, "challenge.py": _CHALLENGE},
 )  # fmt: skip

@@ -90,7 +90,7 @@ def _load(context: StepContext, ref: ProblemRef, kernel_module: ModuleType | Non
         changed = module.transform_nki_outputs(result, reference)
         return list_of(changed, "transform_nki_outputs", "the outputs in the reference's layout", file)
 
-    problem = python_problem(module, file, NAMES, call, " (NKIBench's layout)")
+    problem = python_problem(module, file, names=NAMES, call=call, layout=" (NKIBench's layout)")
     problem.reference = lambda inputs: answer_of(problem, "forward", module.forward(*inputs))
     problem.finish = finish
     if getattr(module, "tolerance", None) is None:

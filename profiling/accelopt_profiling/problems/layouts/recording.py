@@ -103,4 +103,6 @@ _ABOUT = """\
 `<name>_recording.json` beside the kernel file, which `accelopt record` writes ([Write a
 problem](../how-to/problems.md#3-a-recording))."""
 
-LAYOUT = ProblemLayout("recording", "A recording", _load, _find, _read, about=_ABOUT, referenced=False)
+LAYOUT = ProblemLayout(
+    "recording", "A recording", load=_load, find=_find, read=_read, about=_ABOUT, referenced=False
+)

@@ -161,6 +161,6 @@ class Operator(BenchmarkOperator):
 """
 
 LAYOUT = ProblemLayout(
-    "tritonbench", "tritonbench", _load, _find, _read,
+    "tritonbench", "tritonbench", load=_load, find=_find, read=_read,
     about=_ABOUT, example={"k.py": SCALE, "operator.py": _OPERATOR}, launches=True,
 )  # fmt: skip

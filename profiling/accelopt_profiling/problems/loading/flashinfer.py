@@ -112,7 +112,12 @@ def parse_definition(text: str, file: str) -> Definition:
     if "run" not in functions:
         raise fail('"reference" has no function `run`')
     return Definition(
-        str(data.get("name")), constants, variables, specs["inputs"], specs["outputs"], reference
+        str(data.get("name")),
+        constants,
+        variables=variables,
+        inputs=specs["inputs"],
+        outputs=specs["outputs"],
+        reference=reference,
     )
 
 
@@ -285,7 +290,7 @@ def _entry_point(source: JobFiles, entry: str | None, definition: Definition, fi
         except ProblemError:
             return find_entry(text, total, file), True
     if entry:
-        check_entry(text, name, None, source.kernel, file)
+        check_entry(text, name, count=None, kernel_file=source.kernel, file=file)
     function = functions.get(name)
     return name, function is not None and not accepts(function, count) and accepts(function, total)
 

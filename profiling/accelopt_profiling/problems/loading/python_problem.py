@@ -83,7 +83,7 @@ def entry_for(source: JobFiles, entry: str | None, count: int, file: str | None)
     if entry is None:
         return find_entry(source.files[source.kernel], count, file)
     if ":" not in entry and not _from_elsewhere(source, entry):
-        check_entry(source.files[source.kernel], entry, count, source.kernel, file)
+        check_entry(source.files[source.kernel], entry, count=count, kernel_file=source.kernel, file=file)
     return entry
 
 
@@ -172,7 +172,7 @@ def parse_tolerance(value: Any, file: str | None) -> Tolerance:
             parts[name] = float(part)
             continue
         advice = 'a number >= 0, which is relative, or {"rtol": ..., "atol": ...} with such numbers'
-        raise _misstated("tolerance", value, file, advice, f" ({fault})" if fault else "")
+        raise _misstated("tolerance", value, file=file, advice=advice, why=f" ({fault})" if fault else "")
     return Tolerance(**parts)
 
 

@@ -33,7 +33,7 @@ class StandInUtils:
     def load_binary(self, name: str, binary: bytes, shared: int, device: int) -> tuple[Any, ...]:
         """Return module, function, registers and spilled 4-byte words per thread, and the most threads per program."""
         registers, stack = _resources(binary, self._target.backend)
-        return loaded_kernel(name, name, registers, stack // 4, 1024)
+        return loaded_kernel(name, name, registers=registers, spills=stack // 4, threads=1024)
 
     def unload_module(self, module: Any) -> None:
         """Nothing was loaded."""

@@ -128,7 +128,9 @@ def emulated(
         )  # kept from another session else
         return try_one(tuner, *arguments, config=config, **rest)
 
-    replaced = emulation_places(deferred, tried, run_once, sizes_of(session), CublasOnCpu)
+    replaced = emulation_places(
+        deferred, tried, run_once=run_once, sizes=sizes_of(session), cublas=CublasOnCpu
+    )
     if lenient:
         comparisons = ((torch, "allclose"), (torch, "equal"), (torch.testing, "assert_close"))
         replaced += [

@@ -146,7 +146,8 @@ class CaptureSession:
     ) -> None:
         """Take one launch from the driver: interpret it, or a sample of it."""
         execution = LaunchExecution(
-            captured_launch(fn, source, metadata, grid, args), tuning=self.driver.tuning > 0
+            captured_launch(fn, source, metadata=metadata, grid=grid, args=args),
+            tuning=self.driver.tuning > 0,
         )
         self.executions.append(execution)
         if not execution.tuning or self.driver.running_try:

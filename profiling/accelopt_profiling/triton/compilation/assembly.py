@@ -29,13 +29,20 @@ _TARGET = re.compile(r"BB(\d+_\d+)")
 
 def parse_ptx(text: str, file: str) -> Listing:
     """Read PTX. ``file`` is the user's source file; only its last part is compared (see ``toolchain.cache_folder``)."""
-    return _parse(text, file, _PTX, "//", ptx_class, _ptx_bytes)
+    return _parse(text, file, pattern=_PTX, comment="//", classify=ptx_class, bytes_of=_ptx_bytes)
 
 
 def parse_amdgcn(text: str, file: str) -> Listing:
     """Read AMD GCN assembly. ``file`` as in ``parse_ptx``."""
     end = text.find(".section\t.AMDGPU.csdata")
-    return _parse(text if end < 0 else text[:end], file, _AMDGCN, ";", amdgcn_class, _amdgcn_bytes)
+    return _parse(
+        text if end < 0 else text[:end],
+        file,
+        pattern=_AMDGCN,
+        comment=";",
+        classify=amdgcn_class,
+        bytes_of=_amdgcn_bytes,
+    )
 
 
 def _parse(
@@ -82,7 +89,7 @@ def _parse(
         if positions.given != line:
             misplaced[kind, positions.given] = line
         access = bytes_of(opcode, operands) if kind in ("global_load", "global_store", "async_copy") else 0
-        instructions.append(AssemblyInstruction(opcode, kind, line, nest, access))
+        instructions.append(AssemblyInstruction(opcode, kind, line=line, loops=nest, bytes=access))
     placed = {(i.kind, i.line) for i in instructions}
     return Listing(
         tuple(replace(i, loops=nests.get(i.loops[-1], i.loops)) if i.loops else i for i in instructions),

@@ -198,7 +198,14 @@ def _facts(facts: CompiledFacts, kernel: Any, launch: CapturedLaunch, target: Gp
         accesses=list(ir.accesses),
         convert_layouts=ir.convert_layouts,
         integers=integer_instructions(listing, ptx_cost if target.backend == "cuda" else amdgcn_cost),
-        problem=_does_not_fit(target, warps, metadata.shared, columns, fits.programs, metadata.num_ctas),
+        problem=_does_not_fit(
+            target,
+            warps,
+            shared=metadata.shared,
+            columns=columns,
+            programs=fits.programs,
+            cluster=metadata.num_ctas,
+        ),
         **_from_listing(listing),
     )
 

@@ -86,7 +86,9 @@ def parse_sass(text: str, file: str, ptx: Listing | None = None) -> Listing:
             _, predicate, opcode, operands = match.groups()
             kind = sass_class(opcode)
             true_line = misplaced.get((kind, line), line)
-            blocks[-1].append(AssemblyInstruction(opcode, kind, true_line, (), _bytes(opcode, kind)))
+            blocks[-1].append(
+                AssemblyInstruction(opcode, kind, line=true_line, loops=(), bytes=_bytes(opcode, kind))
+            )
             if kind == "branch":
                 here = len(blocks) - 1
                 goals[here] = _GOAL.findall(operands)

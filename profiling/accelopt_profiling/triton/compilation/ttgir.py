@@ -90,7 +90,13 @@ def parse_ttgir(text: str, file: str) -> TtgirFacts:
                 shape = tuple(int(n) for n in pointers[1].rstrip("x").split("x"))
                 bits = _BITS.search(pointers[2])
                 accesses.append(
-                    Access(line, kind, shape, int(bits[0]) if bits else 8, layouts.get(pointers[3]))
+                    Access(
+                        line,
+                        kind,
+                        shape=shape,
+                        bits=int(bits[0]) if bits else 8,
+                        layout=layouts.get(pointers[3]),
+                    )
                 )
         elif "ttg.convert_layout" in row:
             conversions[line] = conversions.get(line, 0) + 1

@@ -46,7 +46,9 @@ class AutotuneConfiguration:
         tried = f"{len(configurations)} of {total}" if len(configurations) < total else f"{total}"
         text = f"assumes {self.text}: shortest estimate of {tried} configurations"
         quantities = {"configurations": executed(len(configurations), "configurations")}
-        return LineCost(line, text, None, quantities, f"shortest of {tried} configs"[:WIDTH])
+        return LineCost(
+            line, text, share=None, quantities=quantities, hint=f"shortest of {tried} configs"[:WIDTH]
+        )
 
 
 def tried_for(execution: LaunchExecution, executions: Sequence[LaunchExecution]) -> list[LaunchExecution]:

@@ -67,8 +67,10 @@ def traffic(counts: LaunchCounts, target: GpuTarget, residency: LaunchResidency)
     stored = scale * SECTOR * sum(line.store_sectors for line in lines)
     load_bytes = scale * SECTOR * sum(line.load_sectors for line in lines)
     missed, merged = _past_l1(counts, target, residency)
-    loads = _tensors(counts, counts.unique_load_sectors, counts.load_sectors, scale, counts.own_sectors)
-    stores = _tensors(counts, counts.unique_store_sectors, counts.store_sectors, scale, {})
+    loads = _tensors(
+        counts, counts.unique_load_sectors, requests=counts.load_sectors, scale=scale, own=counts.own_sectors
+    )
+    stores = _tensors(counts, counts.unique_store_sectors, requests=counts.store_sectors, scale=scale, own={})
     waves = max(1.0, counts.programs / max(1, residency.programs))
     room = target["model.l2_share"] * target["l2_bytes"] / SECTOR
     low, high, expected = _loads_from_dram(loads, waves, room)

@@ -148,7 +148,9 @@ class Interpreter:
         shape, strides = (
             [self.convert(name, n) for n in numbers] for numbers in (value.shape, value.strides[:-1])
         )
-        return make_descriptor(self.semantic, value, self.convert(name, value.base), shape, strides)
+        return make_descriptor(
+            self.semantic, value, base=self.convert(name, value.base), shape=shape, strides=strides
+        )
 
 
 def _scalar(data: Any, kind: Any) -> Any:

@@ -63,7 +63,9 @@ class Language:
     def _hint(self, name: str, input: Any, values: Any, **_: Any) -> Any:
         """Check a hint to the compiler, which changes no value."""
         if isinstance(input, tl.tensor) and self._builder.checks_hints:
-            check_hint(name, input.handle.data, len(input.shape), values, input.dtype.is_ptr())
+            check_hint(
+                name, input.handle.data, rank=len(input.shape), numbers=values, addresses=input.dtype.is_ptr()
+            )
         return input
 
     def _libdevice(self, name: str) -> Callable[..., Any]:

@@ -117,7 +117,9 @@ def _regions(name: str, value: Any) -> Iterable[Region]:
         storage = tensor.untyped_storage()
         base = storage.data_ptr()
         size = value.element_size() if hasattr(value, "element_size") else tensor.element_size()
-        yield Region(name, base, base + storage.nbytes(), value.data_ptr(), size, storage)
+        yield Region(
+            name, base, end=base + storage.nbytes(), start=value.data_ptr(), itemsize=size, storage=storage
+        )
 
 
 class LaunchMemory:
@@ -180,7 +182,12 @@ class LaunchMemory:
             element = ((address - region.start + (1 << 63)) % (1 << 64) - (1 << 63)) if region else address
             size = region.elements if region else 0
             fault = OutOfBounds(
-                operation, line, name, program, element // (region.itemsize if region else 1), size
+                operation,
+                line,
+                tensor=name,
+                program=program,
+                element=element // (region.itemsize if region else 1),
+                size=size,
             )
             self.faults[key] = fault
         fault.lanes += int(bad.sum())

@@ -35,9 +35,9 @@ def reduce(builder: LockstepBuilder, value: Any, axis: Any, combine: Any, keep_d
     if front and axis is None:
         data, axis = [d.reshape(len(d), -1) for d in data], 0
     where = axis + front if axis is not None and axis >= 0 else axis
-    results = _known_reduction(inputs, data, where, combine, keep_dims, front)
+    results = _known_reduction(inputs, data, axis=where, combine=combine, keep_dims=keep_dims, front=front)
     if results is None:
-        results = _tree(inputs, data, where, combine, keep_dims, front)
+        results = _tree(inputs, data, axis=where, combine=combine, keep_dims=keep_dims, front=front)
     return results if isinstance(value, tuple) else results[0]
 
 
@@ -132,9 +132,9 @@ def _tree(
     data = [d.reshape(-1) if axis is None else np.moveaxis(d, axis, front) for d in every]
     while (count := data[0].shape[front]) > 1:
         even = count // 2 * 2
-        left = [_along(d, front, 0, even, 2) for d in data]
-        right = [_along(d, front, 1, even, 2) for d in data]
-        parts = _combine(combine, left, right, dtypes, front)
+        left = [_along(d, front, start=0, stop=even, step=2) for d in data]
+        right = [_along(d, front, start=1, stop=even, step=2) for d in data]
+        parts = _combine(combine, left, right=right, dtypes=dtypes, front=front)
         data = [
             np.concatenate([m, _along(d, front, even, None)], axis=front)
             for m, d in zip(parts, data, strict=True)
@@ -161,7 +161,9 @@ def scan(builder: LockstepBuilder, value: Any, axis: Any, combine: Any, reverse:
     step = 1
     while step < data[0].shape[front]:
         # Whole blocks, because a block's size is a power of two; the first ``step`` results are dropped.
-        parts = _combine(combine, [np.roll(d, step, axis=front) for d in data], data, dtypes, front)
+        parts = _combine(
+            combine, [np.roll(d, step, axis=front) for d in data], right=data, dtypes=dtypes, front=front
+        )
         data = [
             np.concatenate([_along(d, front, None, step), _along(m, front, step, None)], axis=front)
             for m, d in zip(parts, data, strict=True)

@@ -132,10 +132,10 @@ def activation(kernel: NkiKernel, instruction: NkiCall | None) -> Activation | N
             scale = None
         if bias is None or kernel.is_none(bias) or is_zero(kernel, bias):
             bias = None
-        return Activation(instruction, op, data, scale, bias)
+        return Activation(instruction, op, data=data, scale=scale, bias=bias)
     module, _, name = instruction.path.rpartition(".")
     if module == NL and name in ACTIVATIONS - {"copy"}:
-        return Activation(instruction, name, instruction["x"], None, None)
+        return Activation(instruction, name, data=instruction["x"], scale=None, bias=None)
     return None
 
 
@@ -144,7 +144,7 @@ def square(kernel: NkiKernel, instruction: NkiCall | None) -> Activation | None:
     both = pair(kernel, instruction)
     if both is None or both.op != "multiply" or not kernel.source.same(both.left, both.right):
         return None
-    return Activation(both.instruction, "square", both.left, None, None)
+    return Activation(both.instruction, "square", data=both.left, scale=None, bias=None)
 
 
 def pair(kernel: NkiKernel, instruction: NkiCall | None) -> TensorPair | None:

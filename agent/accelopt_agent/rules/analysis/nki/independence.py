@@ -28,7 +28,9 @@ def independent(kernel: NkiKernel, loop: cst.For) -> bool:
         if not statement.simple:
             continue
         for name in statement.writes - own:
-            if name not in statement.stores or not _apart(kernel, loop, statement, name, own):
+            if name not in statement.stores or not _apart(
+                kernel, loop, statement=statement, name=name, own=own
+            ):
                 return False
         for name in statement.stores & own:
             if not flow.sharing([name]) <= own:

@@ -76,7 +76,7 @@ def keep(
         return None
     if too_large(kernel, [*sizes, tile.rows, tile.columns]):
         return None
-    return ResidentTiles(name, tile, tuple(loops), tuple(sizes), spellings)
+    return ResidentTiles(name, tile, loops=tuple(loops), counts=tuple(sizes), words=spellings)
 
 
 def too_large(kernel: NkiKernel, sizes: Sequence[str]) -> bool:

@@ -64,7 +64,7 @@ def softmax_product(kernel: NkiKernel, loop: cst.For) -> SoftmaxProduct | None:
     softmax = _Softmax.of(kernel, body, mixing) if scoring is not None and mixing is not None else None
     if scoring is None or mixing is None or softmax is None:
         return None
-    return _whole(kernel, loop, body, scoring, mixing, softmax)
+    return _whole(kernel, loop, body=body, scoring=scoring, mixing=mixing, softmax=softmax)
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ class _LoopBody:
 
     def operand(self, code: str, shape: TileShape, apart: set[Statement]) -> Operand:
         rest = tuple(s for s in self.statements if s not in apart)
-        return Operand(code, shape, rest, self.loop, self.variable, self.count)
+        return Operand(code, shape, statements=rest, loop=self.loop, variable=self.variable, count=self.count)
 
 
 def _products(kernel: NkiKernel, statement: Statement) -> list[NkiCall]:

@@ -198,13 +198,13 @@ def grid_blocks(
         covered, block = (a.value for a in split.args)
         rest: list[cst.Integer] = []
     elif isinstance(split, cst.BinaryOperation) and isinstance(split.operator, cst.FloorDivide):
-        rounded = _rounded_up(kernel, launch, split, name, grid_entry[1], size)
+        rounded = _rounded_up(kernel, launch, split=split, name=name, meta=grid_entry[1], size=size)
         if rounded is None:
             return None
         covered, block, rest = rounded
     else:
         return None
-    place = _same_block(kernel, launch, block, name, grid_entry[1], size)
+    place = _same_block(kernel, launch, node=block, name=name, meta=grid_entry[1], size=size)
     if place is None:
         return None
     places = [*place, *([number] if number is not None else [])]
@@ -245,7 +245,7 @@ def _rounded_up(
     if isinstance(above.operator, cst.Subtract) and isinstance(above.left, cst.BinaryOperation):
         plus = above.left
         if integer(above.right) == 1 and isinstance(plus.operator, cst.Add):
-            same = _same_block(kernel, launch, plus.right, name, meta, size) is not None
+            same = _same_block(kernel, launch, node=plus.right, name=name, meta=meta, size=size) is not None
             return (plus.left, block, []) if same and not isinstance(plus.right, cst.Integer) else None
     if isinstance(above.operator, cst.Add) and isinstance(above.right, cst.Integer):
         return (above.left, block, [above.right]) if integer(above.right) == size - 1 else None
