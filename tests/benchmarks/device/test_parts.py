@@ -40,7 +40,7 @@ def small_place(tmp_path, monkeypatch):
     monkeypatch.setattr(time_step, "_hooked", contextlib.nullcontext)
     short = TimingPlan(2, 0.0, 4, 6, 6, 0.0)
     monkeypatch.setattr(
-        time_step, "time_calls", lambda a, b, c, plan, *rest: time_calls(a, b, c, short, *rest)
+        time_step, "time_calls", lambda *values, plan, **rest: time_calls(*values, plan=short, **rest)
     )
     for module in (time_step, check_step):
         monkeypatch.setattr(module, "on_device", lambda value: value)
