@@ -58,24 +58,24 @@ class PairIndex:
 
         The most similar come first, of equal ones the older.
         """
-        stored = self._read(db, features.dialect)
+        index = self._read(db, features.dialect)
         scores: list[float] = []
-        for first in range(0, len(stored.rows), BLOCK):
-            scores += similarities(features, stored.rows[first : first + BLOCK]).tolist()
+        for first in range(0, len(index.rows), BLOCK):
+            scores += similarities(features, index.rows[first : first + BLOCK]).tolist()
         best = sorted(range(len(scores)), key=lambda k: -scores[k])[:count]
-        return [(stored.ids[k][0], scores[k]) for k in best]
+        return [(index.ids[k][0], scores[k]) for k in best]
 
     def _read(self, db: Database, dialect: str) -> _PairRows:
         version = int(db.execute("PRAGMA data_version").fetchone()[0])
         state = (id(db.conn), version, db.conn.total_changes)
-        stored = self._dialects.get(dialect)
-        if stored is not None and stored.state == state:
-            return stored
+        index = self._dialects.get(dialect)
+        if index is not None and index.state == state:
+            return index
         query = "SELECT number, id FROM pairs WHERE dialect = ? ORDER BY number"
         ids = [(number, name) for number, name in db.execute(query, [dialect])]
-        known = stored.rows if stored is not None and stored.ids == ids[: len(stored.ids)] else []
-        added = _rows(db, dialect, ids[len(known)][0]) if len(known) < len(ids) else []
-        self._dialects[dialect] = _PairRows(ids, known + added, state)
+        before = index.rows if index is not None and index.ids == ids[: len(index.ids)] else []
+        new = _rows(db, dialect, ids[len(before)][0]) if len(before) < len(ids) else []
+        self._dialects[dialect] = _PairRows(ids, before + new, state)
         return self._dialects[dialect]
 
 

@@ -31,13 +31,13 @@ async def house() -> list[GoalResult]:
 def _addition(page: Path) -> GoalResult:
     blocks = _BLOCK.findall(page.read_text("utf-8"))
     files = {file for _, file, _ in blocks}
-    changed = [
+    lines = [
         line
         for language, _, text in blocks
         for line in text.splitlines()
         if line.strip() and (language == "python" or line[0] in "+-")
     ]
-    return _counted(f"lines to add: {page.stem}", len(changed), f"in {len(files)} files, {page.name}")
+    return _counted(f"lines to add: {page.stem}", len(lines), f"in {len(files)} files, {page.name}")
 
 
 def _counted(what: str, lines: int, detail: str) -> GoalResult:
