@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from support.nki_kernels import SILU
+from support.processes import descendants, is_running, stat_fields
 
 from accelopt_memory.memory import Memory
 
@@ -117,7 +118,7 @@ async def test_cancelling_a_tool_ends_what_it_runs(home: Path) -> None:
         waiting.cancel()
         with pytest.raises(asyncio.CancelledError):
             await waiting
-        await _until(lambda: not any(Path(f"/proc/{process}").exists() for process in running))
+        await _until(lambda: not any(map(is_running, running)))
 
 
 @pytest.mark.slow
@@ -157,14 +158,6 @@ async def _until(look: Callable[[], Any]) -> Any:
     return await asyncio.wait_for(looked(), 60)
 
 
-def _stat(process: str) -> list[str]:
-    """The fields of a process from its state on."""
-    try:
-        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
-    except OSError:
-        return []
-
-
 def _server(root: Path) -> int:
     """The process that serves the tools for ``root``."""
     for entry in Path("/proc").glob("[0-9]*"):
@@ -177,9 +170,6 @@ def _server(root: Path) -> int:
 
 def _busy(server: int) -> list[int]:
     """The processes below ``server`` that have computed for longer than any start takes, and still do."""
-    parents = {e.name: s for e in Path("/proc").glob("[0-9]*") if (s := _stat(e.name))}
-    below = {str(server)}
-    while more := {name for name, stat in parents.items() if stat[1] in below} - below:
-        below |= more
-    seconds = os.sysconf("SC_CLK_TCK")
-    return [int(n) for n in below if parents[n][0] == "R" and int(parents[n][11]) > 5 * seconds]
+    least = 5 * os.sysconf("SC_CLK_TCK")
+    stats = {pid: stat_fields(pid) for pid in descendants(server)}
+    return [pid for pid, stat in stats.items() if stat and stat[0] == "R" and int(stat[11]) > least]

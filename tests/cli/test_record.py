@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -12,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from support.command import Command
+from support.processes import is_running
 
 pytestmark = pytest.mark.slow
 
@@ -140,5 +140,4 @@ def test_a_command_ends_with_the_recording_that_is_terminated(home: Path) -> Non
         time.sleep(0.05)
     recording.send_signal(signal.SIGTERM)
     assert recording.wait(60) == 1
-    with pytest.raises(ProcessLookupError):
-        os.kill(int(number.read_text()), 0)
+    assert not is_running(int(number.read_text()))

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 from support.nki_kernels import FASTER, SILU, WRONG
+from support.processes import is_running
+from support.waiting import until
 
 from accelopt_lsp.cli.watch import Watcher, is_watched, kernel_files
 from accelopt_lsp.service.local import LocalService
@@ -35,18 +37,6 @@ async def running(name: str) -> int:
             await asyncio.sleep(0.05)
 
     return await asyncio.wait_for(wait(), timeout=60)
-
-
-async def gone(pid: int) -> None:
-    """Wait until no process has this id, or only a dead one that nobody has collected."""
-
-    async def wait() -> None:
-        while Path(f"/proc/{pid}/stat").exists():
-            if Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2].startswith("Z"):
-                return
-            await asyncio.sleep(0.02)
-
-    await asyncio.wait_for(wait(), timeout=60)
 
 
 class Followed:
@@ -117,7 +107,7 @@ async def test_a_save_during_a_profile_starts_over(home: Path) -> None:
     try:
         pid = await running(name)
         (folder / "a.py").write_text(SILU)
-        await gone(pid)
+        await until(lambda: not is_running(pid), "the end of the process")
         await followed.until({"a.py": "passed"})
     finally:
         watching.cancel()
@@ -139,7 +129,7 @@ async def test_an_interrupted_command_leaves_no_process(home: Path) -> None:
     assert child.returncode == 130, err
     assert json.loads(out)["error"]["exit"] == 130
     assert b"Traceback" not in err
-    await gone(pid)
+    await until(lambda: not is_running(pid), "the end of the process")
 
 
 @pytest.mark.parametrize("name", ["venv", "site-packages", ".tox"])

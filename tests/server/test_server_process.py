@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from support.editor import SCRIPTED
+from support.processes import descendants, is_running
 from support.scripted_kernels import KERNELS
 from support.waiting import PATIENCE, until
 
@@ -45,19 +46,10 @@ async def test_the_server_ends_with_its_editor(environment: dict[str, str], tmp_
     server.stdin.write(opening(tmp_path / "k.py"))
     await server.stdin.drain()
     await asyncio.wait_for(server.stdout.readline(), PATIENCE)
-    threads = Path(f"/proc/{server.pid}/task")
-
-    async def child() -> str | None:
-        return next((pid for path in threads.glob("*/children") for pid in path.read_text().split()), None)
-
-    reader = await until(child, "a child process")
+    (reader, *_) = await until(lambda: descendants(server.pid), "a child process")
     server.stdin.close()
     await asyncio.wait_for(server.communicate(), PATIENCE)
-
-    async def gone() -> bool:
-        return not Path(f"/proc/{reader}").exists()
-
-    await until(gone, "the end of the child process")
+    await until(lambda: not is_running(reader), "the end of the child process")
 
 
 @pytest.mark.slow

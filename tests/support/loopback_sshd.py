@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from accelopt_profiling.hosts.ssh import SshHost
+from support.processes import descendants
 
 
 def program(name: str) -> str:
@@ -87,13 +88,3 @@ class Sshd:
             "-o", f"UserKnownHostsFile={self.folder / hosts_file}", "-o", "StrictHostKeyChecking=yes",
         ]  # fmt: skip
         return SshHost("box", "root@127.0.0.1", options=options, **{"python": sys.executable, **more})
-
-
-def descendants(pid: int) -> list[int]:
-    """All processes below ``pid``, its own children first."""
-    pids: list[int] = []
-    for task in Path(f"/proc/{pid}/task").glob("*/children"):
-        with contextlib.suppress(OSError):
-            for child in map(int, task.read_text().split()):
-                pids += [child, *descendants(child)]
-    return pids

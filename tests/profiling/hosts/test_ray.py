@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
+from support.processes import stat_fields
 from support.seen_by_steps import seen_by_steps
 from support.waiting import until
 from support.worker_jobs import answer, job
@@ -146,9 +147,8 @@ def _ancestors(pid: int) -> list[str]:
     """The names of the processes above ``pid``."""
     names = []
     while pid > 1:
-        name, fields = Path(f"/proc/{pid}/stat").read_text().split("(", 1)[1].rsplit(")", 1)
-        names.append(name)
-        pid = int(fields.split()[1])
+        names.append(Path(f"/proc/{pid}/comm").read_text().strip())
+        pid = int(stat_fields(pid)[1])
     return names
 
 

@@ -9,7 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from support.loopback_sshd import Sshd, descendants
+from support.loopback_sshd import Sshd
+from support.processes import descendants
 from support.waiting import until
 from support.worker_jobs import answer, job
 

@@ -8,7 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from support.loopback_sshd import Sshd, descendants
+from support.loopback_sshd import Sshd
+from support.processes import descendants, is_running, stat_fields
 from support.seen_by_steps import seen_by_steps
 from support.waiting import until
 from support.worker_jobs import answer, job
@@ -57,16 +58,12 @@ def workers(sshd: Sshd) -> list[int]:
     for pid in descendants(sshd.process.pid):
         try:
             command = Path(f"/proc/{pid}/cmdline").read_bytes()
-            above = Path(f"/proc/{_parent(pid)}/cmdline").read_bytes()
-        except OSError:
+            above = Path(f"/proc/{stat_fields(pid)[1]}/cmdline").read_bytes()
+        except (OSError, IndexError):
             continue
         if b"worker.__main__" in command and not above.startswith(command[:20]):
             pids.append(pid)
     return pids
-
-
-def _parent(pid: int) -> str:
-    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1]
 
 
 def steps(sshd: Sshd) -> list[int]:
@@ -104,7 +101,7 @@ async def test_an_interrupted_job_is_reported_and_run_again_once(sshd, box, cut,
     assert [m.attempt for m in messages if m.final] == [2]
     assert "x" in messages[-1].value["names"]
     assert "connection to box was lost" in caplog.text
-    await until(lambda: not [p for p in first if Path(f"/proc/{p}").exists()])
+    await until(lambda: not any(map(is_running, first)))
 
 
 async def test_a_job_that_loses_every_worker_is_given_up(sshd, box):

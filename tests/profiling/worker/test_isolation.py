@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
+from support.processes import is_running
 from support.waiting import until
 from support.worker_jobs import answer, job, local_host
 
@@ -171,7 +172,7 @@ async def test_a_killed_worker_takes_its_jobs_and_their_strays_with_it(host):
     host._connection._process.kill()
     with pytest.raises(HostUnreachableError):
         await task
-    await until(lambda: not [pid for pid in pids if alive(pid)])
+    await until(lambda: not any(map(is_running, pids)))
 
 
 ENVIRONMENT = """
@@ -461,13 +462,6 @@ async def running(host: LocalHost, least: int = 1) -> list[int]:
 
 async def gone(host: LocalHost) -> None:
     await until(lambda: not steps_of(host))
-
-
-def alive(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
 
 
 @pytest.mark.slow
