@@ -3,9 +3,8 @@
 Scores with keys down and queries across are the product with its operands swapped: TensorE makes them as fast, and
 512 queries at a time. Their powers are the first operand's other side of the second product as they are, so nothing is
 transposed. What a row of scores has to be shifted by, its maximum, is found by a product in the old layout whose values
-go no further; as a softmax is the same for any shift, that one may be of bfloat16 operands, which TensorE passes over
-once instead of four times. It is off by up to 2^-8 of a score then, and a power of more than 88 overflows: scores have
-to stay below 20,000.
+go no further. It has the operands' own type: a shift from bfloat16 operands is off by up to 2^-8 of a score, and the
+power of what is left overflows for large ones.
 """
 
 from __future__ import annotations
@@ -35,15 +34,9 @@ def rewrites(kernel: NkiKernel) -> Iterator[Rewrite]:
         if not isinstance(loop, cst.For) or not _in_any_order(kernel, loop):
             continue
         product = softmax_product(kernel, loop)
-        if product is None:
-            continue
-        for narrow in (True, False):
-            if (edit := _Turning(kernel, product, narrow).edit()) is not None:
-                how = " (its shift in bfloat16, so for scores below 20,000)" if narrow else ""
-                summary = (
-                    f"Compute the weights of {product.mixed} transposed instead of transposing them{how}."
-                )
-                yield Rewrite((edit,), summary)
+        if product is not None and (edit := _Turning(kernel, product).edit()) is not None:
+            summary = f"Compute the weights of {product.mixed} transposed instead of transposing them."
+            yield Rewrite((edit,), summary)
 
 
 def _in_any_order(kernel: NkiKernel, loop: cst.For) -> bool:
@@ -53,10 +46,10 @@ def _in_any_order(kernel: NkiKernel, loop: cst.For) -> bool:
 
 
 class _Turning:
-    """Writes the loop anew. ``narrow`` finds the shift of the softmax in bfloat16."""
+    """Writes the loop anew."""
 
-    def __init__(self, kernel: NkiKernel, product: SoftmaxProduct, narrow: bool) -> None:
-        self.kernel, self.source, self.found, self.narrow = kernel, kernel.source, product, narrow
+    def __init__(self, kernel: NkiKernel, product: SoftmaxProduct) -> None:
+        self.kernel, self.source, self.found = kernel, kernel.source, product
         self.write = TileWriter.of(kernel)
         self.lines: list[str] = []
         self.depth = 0
@@ -107,16 +100,11 @@ class _Turning:
         write, keys, values = self.write, self.found.keys, self.found.values
         assert write is not None
         self.all_keys = f"{factor(keys.count)} * {factor(keys.shape.columns)}"
-        size = (keys.shape.rows, self.all_keys)
-        self.add(write.new("turned_keys", *size, keys.shape.dtype))
-        if self.narrow:
-            self.add(write.new("narrow_keys", *size, write.bfloat16))
+        self.add(write.new("turned_keys", keys.shape.rows, columns=self.all_keys, dtype=keys.shape.dtype))
         self.loop_over(keys)
         self.add_as_written(keys.statements)
         place = (keys.shape.rows, f"{keys.variable} * {factor(keys.shape.columns)}", keys.shape.columns)
         self.add(write.copy(write.part("turned_keys", *place), keys.code))
-        if self.narrow:
-            self.add(write.copy(write.part("narrow_keys", *place), write.part("turned_keys", *place)))
         self.depth -= 1
         width = f"{factor(values.count)} * {factor(values.shape.columns)}"
         self.add(write.new("kept_values", values.shape.rows, width, values.shape.dtype))
@@ -176,16 +164,11 @@ class _Turning:
             if self.found.scale is None
             else write.scale(turned, code, self.found.scale)
         )
-        stationary, moving = turned, "turned_keys"
-        if self.narrow:
-            self.add(*write.tile("narrow_query", features, rows, write.bfloat16))
-            self.add(write.copy("narrow_query", turned, write.bfloat16))
-            stationary, moving = "narrow_query", "narrow_keys"
         self.add(write.new("largest_scores", rows, f"{factor(self.all_keys)} // key_columns", write.float32))
         self.count_to("key_block", f"{factor(self.all_keys)} // key_columns")
         self.add(*write.tile("row_scores", rows, "key_columns", write.float32, write.psum))
-        some_keys = write.part(moving, features, "key_block * key_columns", "key_columns")
-        self.add(write.product("row_scores", stationary, some_keys))
+        some_keys = write.part("turned_keys", features, "key_block * key_columns", "key_columns")
+        self.add(write.product("row_scores", turned, some_keys))
         self.add(write.largest(write.part("largest_scores", rows, "key_block", "1"), "row_scores"))
         self.depth -= 1
         self.add(*write.tile("largest_score", rows, "1", write.float32))
@@ -265,8 +248,8 @@ class _Turning:
 
 #: The names that the new loop has for its own tiles and numbers.
 _NAMES = (
-    "turned_keys", "narrow_keys", "kept_values", "query_tiles", "key_columns", "ones_row", "ones_column", "query_block",
-    "turned_query", "shift", "query_part", "query_psum", "narrow_query", "largest_scores", "key_block", "row_scores",
+    "turned_keys", "kept_values", "query_tiles", "key_columns", "ones_row", "ones_column", "query_block",
+    "turned_query", "shift", "query_part", "query_psum", "largest_scores", "key_block", "row_scores",
     "largest_score", "shift_psum", "shift_rows_psum", "shift_rows", "turned_mixed", "powers_sum", "powers_rows",
     "turned_scores", "shifted_scores", "turned_powers", "mixed_rows", "total_psum", "total_row", "total_column_psum",
     "mixed_psum", "inverse_total",
@@ -286,7 +269,7 @@ def _widest(columns: str, otherwise: str) -> str:
 
 
 _WORDS = (
-    "ndarray", "par_dim", "arange", "ds", "sbuf", "psum", "float32", "bfloat16", "zeros", "full", "copy", "multiply",
+    "ndarray", "par_dim", "arange", "ds", "sbuf", "psum", "float32", "zeros", "full", "copy", "multiply",
     "exp", "add", "subtract", "max", "maximum", "reciprocal", "sequential_range",
 )  # fmt: skip
 
@@ -314,10 +297,6 @@ class TileWriter:
     @property
     def float32(self) -> str:
         return self.nl["float32"]
-
-    @property
-    def bfloat16(self) -> str:
-        return self.nl["bfloat16"]
 
     @property
     def psum(self) -> str:
@@ -361,10 +340,12 @@ class TileWriter:
         arange = self.nl["arange"]
         return f"{name}[{arange}({rows})[:, None], {start} + {arange}({columns})[None, :]]"
 
-    def copy(self, to: str, data: str, dtype: str | None = None) -> str:
-        if self.mutates:
-            return f"{self.nisa['tensor_copy']}({to}, {data})"
-        return f"{to} = {self.nl['copy']}({data}{f', dtype={dtype}' if dtype else ''})"
+    def copy(self, to: str, data: str) -> str:
+        return (
+            f"{self.nisa['tensor_copy']}({to}, {data})"
+            if self.mutates
+            else f"{to} = {self.nl['copy']}({data})"
+        )
 
     def scale(self, to: str, data: str, number: str) -> str:
         if self.mutates:
