@@ -8,6 +8,7 @@ from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
 
 from accelopt_agent import events
+from accelopt_agent.search_record import SearchRecord
 from accelopt_agent.suggestions.suggestion import Suggestion, best_first
 from accelopt_lsp.errors import HostUnavailableError
 from accelopt_lsp.features.wording import duration, speedup
@@ -26,23 +27,23 @@ class SearchOutcome:
 
     def __init__(self, say: Callable[[str], None]) -> None:
         self._say = say
-        self._end: events.Finished | None = None
-        self.baseline: Latency = Latency()
-        self.suggestions: list[Suggestion] = []
-        self.tried = 0
-        self.measured = False
-        self.skipped: set[str] = set()
+        self.record = SearchRecord()
 
     @property
     def end(self) -> events.Finished:
         """The last event. Raises HostUnavailableError: there is none."""
-        if self._end is None:
+        if self.record.end is None:
             raise HostUnavailableError("The search ended without a result.")
-        return self._end
+        return self.record.end
 
     @property
     def best_first(self) -> list[Suggestion]:
-        return best_first(self.suggestions)
+        return best_first(self.record.suggestions)
+
+    @property
+    def baseline(self) -> Latency:
+        """The costliest kernel's own latency."""
+        return next((m.latency for m in self.record.baselines.values()), Latency())
 
     async def follow(
         self, service: Service, file: FileRequest, kernel: str | None, request: SearchRequest
@@ -50,23 +51,25 @@ class SearchOutcome:
         """Search, and take note of what happens."""
         async with aclosing(service.optimize(file, kernel, request)) as happening:
             async for event in happening:
-                self._take(event)
+                self.record.add(event)
+                self._tell(event)
 
     def as_object(self, file: str, again: str) -> dict[str, Any]:
         """Return what ``optimize --json`` prints; ``again`` is the command that continues the search."""
         return search_object(
-            file, self.baseline, suggestions=self.best_first, tried=self.tried, end=self.end, command=again
+            file,
+            self.baseline,
+            suggestions=self.best_first,
+            tried=self.record.tried,
+            end=self.end,
+            command=again,
         )
 
-    def _take(self, event: events.Event) -> None:
+    def _tell(self, event: events.Event) -> None:
         if isinstance(event, events.BaselineMeasured):
-            if not self.measured:  # the costliest kernel comes first
-                self.baseline = event.measurement.latency
-            self.measured = True
-            if event.kernel not in self.skipped:
+            if event.kernel not in self.record.skipped:
                 self._say(f"{event.kernel}: looking for faster versions")
         elif isinstance(event, events.CandidateTried):
-            self.tried = max(self.tried, event.number)
             detail = event.detail if event.outcome == "failed" else duration(event.latency)
             what = f"{event.candidate.origin}: {event.candidate.last_step}"
             outcome = "faster, unchecked" if event.outcome == "faster" else event.outcome
@@ -76,15 +79,11 @@ class SearchOutcome:
                 "     refused by the gate: " + "; ".join(reason.message for reason in event.verdict.reasons)
             )
         elif isinstance(event, events.SuggestionFound):
-            self.suggestions.append(event.suggestion)
             self._say(f"     suggestion {event.suggestion.id}: {speedup(event.suggestion.speedup)}")
         elif isinstance(event, events.KernelSkipped):
-            self.skipped.add(event.kernel)
             self._say(f"{event.kernel} is not searched. {event.text}")
         elif isinstance(event, events.ProgressText):
             self._say(event.text)
-        elif isinstance(event, events.Finished):
-            self._end = event
 
 
 def continuing(arguments: Sequence[str]) -> str:

@@ -11,7 +11,7 @@ from accelopt_agent import events
 from accelopt_agent.model.team import ModelTeam
 from accelopt_agent.optimize import optimize
 from accelopt_agent.request import Budget, OptimizeRequest, SearchPlan
-from accelopt_agent.suggestions.suggestion import Suggestion
+from accelopt_agent.search_record import SearchRecord
 from accelopt_profiling.hosts.host import Host
 from accelopt_profiling.quantity import Known
 from nkibench import measuring
@@ -99,30 +99,21 @@ class Searching:
             checked=result.latency.known is Known.ESTIMATED,  # a device's times come last
             limits=FULL_SIZE,
         )
-        tried = judged = 0
+        record = SearchRecord()
         progress: list[tuple[int, float]] = []
-        begun = False
-        suggestions: list[Suggestion] = []
         async with aclosing(self.start(request, host)) as happening:
             async for event in happening:
-                if isinstance(event, events.BaselineMeasured):
-                    begun = True
-                elif isinstance(event, events.CandidateTried):
-                    tried = event.number
+                record.add(event)
+                if isinstance(event, events.CandidateTried):
                     us = event.latency.us if event.outcome == "faster" else None
                     if us and (not progress or us < progress[-1][1]):
-                        progress.append((tried, us))
-                    yield f"candidate {tried} of {self.budget.candidates}", None
+                        progress.append((record.tried, us))
+                    yield f"candidate {record.tried} of {self.budget.candidates}", None
                 elif isinstance(event, events.CandidateJudged):
-                    judged += 1
-                    yield f"{judged} through the gate, {len(suggestions)} accepted", None
-                elif isinstance(event, events.SuggestionFound):
-                    suggestions.append(event.suggestion)
+                    yield f"{record.judged} through the gate, {len(record.suggestions)} accepted", None
                 elif isinstance(event, events.Finished):
-                    best = await _verdict_on(
-                        host, case, _best(result, suggestions, tried=tried, judged=judged, end=event), result
-                    )
-                    yield event.reason, replace(best, progress=tuple(progress)) if begun else None
+                    best = await _verdict_on(host, case, _best(result, record, event), result)
+                    yield event.reason, replace(best, progress=tuple(progress)) if record.baselines else None
 
 
 async def _verdict_on(host: Host, case: BenchmarkCase, best: Best, result: TaskResult) -> Best:
@@ -139,10 +130,8 @@ async def _verdict_on(host: Host, case: BenchmarkCase, best: Best, result: TaskR
     return replace(best, peak_us=peak.us if peak else None)
 
 
-def _best(
-    result: TaskResult, suggestions: list[Suggestion], tried: int, judged: int, end: events.Finished
-) -> Best:
-    fastest = min(suggestions, key=lambda s: s.fast.us or float("inf"), default=None)
+def _best(result: TaskResult, record: SearchRecord, end: events.Finished) -> Best:
+    fastest = min(record.suggestions, key=lambda s: s.fast.us or float("inf"), default=None)
     better = (
         fastest is not None
         and fastest.fast.us is not None
@@ -152,9 +141,9 @@ def _best(
     return Best(
         latency=chosen.fast if chosen else result.latency,
         steps=(chosen.steps or (chosen.origin,)) if chosen else (),
-        tried=tried,
-        judged=judged,
-        accepted=len(suggestions),
+        tried=record.tried,
+        judged=record.judged,
+        accepted=len(record.suggestions),
         seconds=end.usage.seconds,
         reason=end.reason,
         text=chosen.text if chosen else "",

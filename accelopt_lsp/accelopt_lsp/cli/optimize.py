@@ -113,8 +113,8 @@ def optimize(
             print_suggestion(console, suggestion)
         if suggestions:
             console.print(f"Take one with `accelopt accept ID`, e.g. `accelopt accept {suggestions[0].id}`.")
-    if search.tried or not search.skipped:
-        tried = f"{search.tried} candidate{'' if search.tried == 1 else 's'} tried; "
+    if search.record.tried or not search.record.skipped:
+        tried = f"{search.record.tried} candidate{'' if search.record.tried == 1 else 's'} tried; "
         spent = end.usage.candidates >= limits.candidates  # then the reason says how many
         say(f"{'' if spent else tried}{end.reason}")
     for line in not_checked(end.unchecked):
@@ -127,7 +127,7 @@ def optimize(
         print_ledger(err(), end.calls)
     if end.ending in ("stopped", "failed"):
         return Exit.INTERRUPTED if end.ending == "stopped" else Exit.UNAVAILABLE
-    if not search.measured and end.ending == "done":
+    if not search.record.baselines and end.ending == "done":
         return Exit.WRONG_INPUT
     return Exit.DONE if suggestions else Exit.NO
 

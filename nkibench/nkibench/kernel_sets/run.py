@@ -11,10 +11,11 @@ from pathlib import Path
 
 from accelopt_agent.evaluation.evaluators import CostUnavailableError
 from accelopt_agent.evaluation.host_evaluation import HostGate
-from accelopt_agent.events import BaselineMeasured, CandidateTried, Event, Finished, SuggestionFound
+from accelopt_agent.events import Event
 from accelopt_agent.model.team import ModelTeam
 from accelopt_agent.optimize import optimize
 from accelopt_agent.request import Budget, OptimizeRequest
+from accelopt_agent.search_record import SearchRecord
 from accelopt_agent.suggestions.suggestion import Suggestion
 from accelopt_memory.memory import Memory
 from accelopt_profiling.examination import examine
@@ -205,29 +206,24 @@ async def _examined(host: Host, task: SetTask, request: OptimizeRequest, plan: S
 
 async def _searched(host: Host, result: SetResult, request: OptimizeRequest, plan: SetPlan) -> SetResult:
     """Return the result with the fastest version that a search checked."""
-    best: Suggestion | None = None
-    baseline, percent, outcome = result.latency, result.percent, result
-    baselines: dict[str, Latency] = {}
+    record = SearchRecord()
     async with aclosing(plan.search(request, host)) as events:
         async for event in events:
-            if isinstance(event, BaselineMeasured):
-                if not baselines:  # the costliest kernel comes first
-                    baseline, percent = event.measurement.latency, event.measurement.percent_of_peak
-                baselines[event.kernel] = event.measurement.latency
-            elif isinstance(event, CandidateTried):
-                outcome = replace(outcome, tried=event.number)
-            elif isinstance(event, SuggestionFound):
-                if best is None or _saved(event.suggestion) > _saved(best):
-                    best = event.suggestion
-            elif isinstance(event, Finished):
-                used = event.usage
-                outcome = replace(outcome, money=used.money, tokens=used.tokens_in + used.tokens_out)
+            record.add(event)
+    outcome = replace(result, tried=record.tried)
+    if record.end is not None:
+        used = record.end.usage
+        outcome = replace(outcome, money=used.money, tokens=used.tokens_in + used.tokens_out)
+    best = max(record.suggestions, key=_saved, default=None)
     if best is None:
         return outcome
+    costliest = next(iter(record.baselines.values()), None)
+    percent = result.percent if costliest is None else costliest.percent_of_peak
+    baseline = record.baselines.get(best.kernel, costliest)
     # Against the original's peak: what has to be done stays the same, so the share grows as the time falls.
     gain = best.slow.us / best.fast.us if best.slow.us and best.fast.us else None
     after = percent * gain if percent is not None and gain is not None else None
-    slow = baselines.get(best.kernel, baseline)
+    slow = result.latency if baseline is None else baseline.latency
     gained = (slow.us or 0.0) - (best.fast.us or 0.0)
     whole = outcome.whole_us - gained if outcome.whole_us else None
     return replace(
