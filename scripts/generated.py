@@ -3,7 +3,7 @@
     python scripts/generated.py           write them
     python scripts/generated.py --check   exit code 1 where one is out of date
 
-From ``settings/schema.json``: the classes of ``settings/values.py`` and what VS Code checks of ``accelopt.settings``.
+From ``settings/schema.json``: the classes of ``settings/values.py`` and the settings of the extension.
 From ``actions.json``: the commands of the extension's palette and their titles.
 """
 
@@ -18,6 +18,10 @@ from typing import Any
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "accelopt_lsp/accelopt_lsp"
 EXTENSION = ROOT / "vscode-extension"
+TARGETS = ROOT / "profiling/accelopt_profiling/targets"
+
+#: The settings that only the extension has; the first names a program.
+OF_THE_CLIENT = ("accelopt.interpreter", "accelopt.trace.server")
 
 #: The class of each table of settings; the roles of the team share one.
 CLASSES = {
@@ -91,33 +95,56 @@ def _field(setting: dict[str, Any], table: str) -> str:
     return f"{line} = {json.dumps(setting['default'] or '')}" if of_host else line
 
 
-def settings_schema() -> dict[str, Any]:
-    """The JSON schema of ``accelopt.settings``: ``target.triton`` is a property of a property."""
-    root: dict[str, Any] = {"properties": {}, "additionalProperties": False}
+def editor_settings() -> dict[str, dict[str, Any]]:
+    """Return what VS Code shows and checks of each setting; a table that people add names to is one setting."""
+    properties: dict[str, dict[str, Any]] = {}
     for setting in _read(PACKAGE / "settings/schema.json")["settings"]:
-        *tables, last = setting["name"].split(".")
-        node = root
-        for name in tables:
-            new = {"type": "object", "properties": {}, "additionalProperties": False}
-            if name == "NAME":
-                node["additionalProperties"] = node["additionalProperties"] or new
-                node = node["additionalProperties"]
-            else:
-                node = node["properties"].setdefault(name, new)
-        pattern = setting.get("pattern")
-        optional = "?" if setting["default"] == "" else ""
-        stated = {
-            "type": {"table": "object", "problem": ["string", "object"]}.get(
-                setting["type"], setting["type"]
-            ),
-            "minimum": setting.get("minimum"),
-            "maximum": setting.get("maximum"),
-            "enum": setting.get("choices"),
-            "pattern": f"^({pattern}){optional}$" if pattern else None,
-            "markdownDescription": setting["about"],
-        }
-        node["properties"][last] = {key: value for key, value in stated.items() if value is not None}
-    return root
+        table, _, field = setting["name"].partition(".NAME.")
+        schema = _value_schema(setting)
+        if field:
+            hosts = properties.setdefault(f"accelopt.{table}", dict(HOSTS))
+            named = hosts.setdefault(
+                "additionalProperties", {"type": "object", "additionalProperties": False}
+            )
+            named.setdefault("properties", {})[field] = schema
+        else:
+            scope = "machine-overridable" if setting.get("sensitive") else "window"
+            properties[f"accelopt.{table}"] = schema | {"default": setting["default"], "scope": scope}
+    for order, schema in enumerate(properties.values(), 2):
+        schema["order"] = order
+    return properties
+
+
+#: The hosts in VS Code: the only table with names of people's own.
+HOSTS: dict[str, Any] = {
+    "type": "object",
+    "markdownDescription": "The machines that kernels can run on, by the name that `#accelopt.host#` takes.",
+    "default": {},
+    "scope": "machine-overridable",
+}
+
+
+def _value_schema(setting: dict[str, Any]) -> dict[str, Any]:
+    """Return the JSON schema of one value."""
+    kinds = {"table": ["object"], "problem": ["string", "object", "null"]}
+    kind = kinds.get(setting["type"], [setting["type"]])
+    if setting["type"] == "number" and setting["default"] is None:
+        kind = [*kind, "null"]
+    pattern, optional = setting.get("pattern"), "?" if setting["default"] == "" else ""
+    choices = setting.get("choices")
+    if hardware := setting.get("hardware"):
+        pattern, choices = None, [""] if optional else []
+        choices += [t["name"] for t in map(_read, sorted(TARGETS.glob("*.json"))) if t["kind"] == hardware]
+    schema = {
+        "type": kind[0] if len(kind) == 1 else kind,
+        "minimum": setting.get("minimum"),
+        "maximum": setting.get("maximum"),
+        "enum": choices,
+        "pattern": f"^({pattern}){optional}$" if pattern else None,
+        "additionalProperties": {"type": "string"} if "object" in kind else None,
+        "markdownDescription": setting["about"],
+    }
+    return {key: value for key, value in schema.items() if value is not None}
 
 
 def palette() -> list[dict[str, Any]]:
@@ -130,7 +157,14 @@ def manifest() -> str:
     """The extension's manifest, with the settings and the commands of today."""
     content = _read(EXTENSION / "package.json")
     contributes = content["contributes"]
-    contributes["configuration"]["properties"]["accelopt.settings"] |= settings_schema()
+    settings = editor_settings()
+    own = contributes["configuration"]["properties"]
+    contributes["configuration"]["properties"] = {name: own[name] for name in OF_THE_CLIENT} | settings
+    sensitive = [name for name, schema in settings.items() if schema["scope"] != "window"]
+    content["capabilities"]["untrustedWorkspaces"]["restrictedConfigurations"] = [
+        OF_THE_CLIENT[0],
+        *sensitive,
+    ]
     contributes["commands"] = [
         {"command": f"accelopt.{row['name']}", "title": f"%command.{row['name']}%", "category": "AccelOpt"}
         | ({"icon": row["icon"]} if "icon" in row else {})

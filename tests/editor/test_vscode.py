@@ -16,7 +16,7 @@ sys.path.insert(0, str(ROOT / "scripts"))
 from workbench import NODE, VSIX, Workbench  # noqa: E402
 
 #: On a busy machine a step may take longer than a person would wait for it.
-PATIENT = {"limits": {"seconds": 300}}
+PATIENT = {"accelopt.limits.seconds": 300}
 
 #: A kernel that adds zero three times, which no rule knows of.
 DOUBLE = """\
@@ -68,7 +68,7 @@ def test_save_profile_optimize_accept(tmp_path):
     database = tmp_path / "memory.db"
     OUT.mkdir(exist_ok=True)
     workbench = Workbench(
-        tmp_path / "data", workspace, machine={"accelopt.settings": PATIENT},
+        tmp_path / "data", workspace, machine=PATIENT,
         environment={"ACCELOPT_DB": str(database)},
     )  # fmt: skip
     workbench.install_extension()
@@ -131,9 +131,9 @@ def test_a_model_that_the_editor_lends(tmp_path):
     workspace.mkdir()
     (workspace / "double.py").write_text(DOUBLE)
     consents = tmp_path / "consents.json"
-    settings = {"search": {"candidates": 20}, **PATIENT}
+    settings = {"accelopt.search.candidates": 20, **PATIENT}
     workbench = Workbench(
-        tmp_path / "data", workspace, machine={"accelopt.settings": settings},
+        tmp_path / "data", workspace, machine=settings,
         environment={"ACCELOPT_DB": str(tmp_path / "memory.db"), "ACCELOPT_CONSENTS": str(consents)},
     )  # fmt: skip
     workbench.install_extension()
@@ -162,9 +162,9 @@ def test_a_persons_change_is_remembered_and_forgotten(tmp_path):
     (workspace / "double.py").write_text(DOUBLE)
     shutil.copy(ROOT / "examples/nki_silu.py", workspace)
     database = tmp_path / "memory.db"
-    settings = {"search": {"candidates": 4}, **PATIENT}
+    settings = {"accelopt.search.candidates": 4, **PATIENT}
     workbench = Workbench(
-        tmp_path / "data", workspace, machine={"accelopt.settings": settings},
+        tmp_path / "data", workspace, machine=settings,
         environment={"ACCELOPT_DB": str(database)},
     )  # fmt: skip
     workbench.install_extension()

@@ -1,5 +1,6 @@
 // The editor's own models, lent to the server: asked only by a search or an explanation that a person began.
 import * as vscode from 'vscode';
+import { keep } from './settings';
 
 interface Question {
   model: string;
@@ -15,11 +16,6 @@ interface Reply {
   tokensOut?: number;
   fault?: string;
   message?: string;
-}
-
-interface Settings {
-  model?: { base_url?: string; model?: string };
-  [name: string]: unknown;
 }
 
 /** In `model.base_url`: the editor's own models. */
@@ -77,8 +73,7 @@ export async function chooseModel(): Promise<void> {
     return;
   }
   const configuration = vscode.workspace.getConfiguration('accelopt');
-  const now = configuration.get<Settings>('settings', {}).model;
-  const current = now?.base_url === EDITOR ? now.model : undefined;
+  const current = configuration.get('model.base_url') === EDITOR ? configuration.get<string>('model.model') : undefined;
   const items = there.map((model): vscode.QuickPickItem & { model?: string } => ({
     model: nameOf(model),
     label: `${nameOf(model) === current ? '$(check) ' : ''}${model.name}`,
@@ -94,15 +89,8 @@ export async function chooseModel(): Promise<void> {
   if (!chosen) {
     return;
   }
-  // The person's own settings, without what a workspace adds to them; in a remote window VS Code keeps them there.
-  const own = configuration.inspect<Settings>('settings')?.globalValue ?? {};
-  const { base_url: _, model: __, ...rest } = own.model ?? {};
-  const model = chosen.model ? { ...rest, base_url: EDITOR, model: chosen.model } : rest;
-  await configuration.update('settings', { ...own, model }, vscode.ConfigurationTarget.Global);
-  const holds = vscode.workspace.getConfiguration('accelopt').get<Settings>('settings', {}).model;
-  if ((holds?.base_url === EDITOR ? holds.model : undefined) !== chosen.model) {
-    void vscode.window.showWarningMessage(vscode.l10n.t('The settings of this workspace name another model; change accelopt.settings there.'));
-  } else if (chosen.model) {
+  const kept = await keep({ 'model.base_url': chosen.model && EDITOR, 'model.model': chosen.model });
+  if (kept && chosen.model) {
     void vscode.window.setStatusBarMessage(vscode.l10n.t('AccelOpt asks {0} when you optimize or explain.', chosen.model), 8000);
   }
 }

@@ -8,7 +8,7 @@ import { complete, lendsModels } from './models';
 import { showPage } from './page';
 import { chosenPythons } from './python';
 import { serverEnvironment } from './secrets';
-import { openSettings } from './settings';
+import { openSettings, serverSettings } from './settings';
 import type { Status, StatusItem } from './status';
 
 /** How a search ended, and the versions that it checked. */
@@ -156,7 +156,10 @@ export class Server implements vscode.Disposable {
         searchEnded: true,
         languageModels: lendsModels(),
         clientCommands: ['accelopt.showSuggestion', 'accelopt.showVersions'],
-        settings: vscode.workspace.getConfiguration('accelopt').get('settings', {}),
+        settings: serverSettings(),
+      },
+      middleware: {
+        workspace: { configuration: ({ items }) => items.map(({ section }) => (section === 'accelopt' ? serverSettings() : null)) },
       },
     };
   }

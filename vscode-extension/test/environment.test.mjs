@@ -4,11 +4,10 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, test } from 'node:test';
-import { build } from 'esbuild';
+import { load } from './load.mjs';
 
-const here = path.dirname(new URL(import.meta.url).pathname);
 const usualPath = process.env.PATH;
-let folder, environment, context, warned;
+let folder, environment, vscode, context, warned;
 
 /** A `python` with the server in it while the file `server` is beside it; its pip ends with `code`. */
 function python(at, code) {
@@ -25,12 +24,7 @@ case "$2" in *accelopt_lsp*) [ -e ${server} ];; esac
 
 beforeEach(async () => {
   folder = fs.mkdtempSync(path.join(os.tmpdir(), 'accelopt-environment-'));
-  const outfile = path.join(folder, 'environment.mjs');
-  await build({
-    entryPoints: [path.join(here, '../src/environment.ts')], bundle: true, platform: 'node', format: 'esm', outfile,
-    alias: { vscode: path.join(here, 'vscode_stand_in.mjs') },
-  });
-  environment = await import(outfile);
+  ({ module: environment, vscode } = await load('environment'));
   process.env.PATH = `${folder}/bin:/usr/bin:/bin`;
   python(path.join(folder, 'bin/python3'), 0);
   const state = new Map();
@@ -72,6 +66,7 @@ test('an update that fails leaves the server that was there', async () => {
 });
 
 test('who agrees gets a new environment', async () => {
+  vscode.person.answers = [/Install/];
   python(own(), 0);
   assert.equal(await environment.offerEnvironment(context, output, false), true);
   assert.equal((await environment.findServer(context, output)).command, own());

@@ -13,6 +13,7 @@ const source = fs.readdirSync(path.join(root, 'src')).map((name) => read(`src/${
 const { configuration, menus, walkthroughs, commands: declared } = manifest.contributes;
 const commands = declared.map(({ command }) => command);
 const { actions } = JSON.parse(read('../accelopt_lsp/accelopt_lsp/actions.json'));
+const { settings } = JSON.parse(read('../accelopt_lsp/accelopt_lsp/settings/schema.json'));
 const atCursor = actions.filter((row) => row.palette?.at_cursor).map((row) => `accelopt.${row.name}`);
 const told = (text) => texts[text.slice(1, -1)];
 
@@ -48,16 +49,19 @@ test('what a person reads in the source can be translated', () => {
   assert.deepEqual(source.match(shown) ?? [], []);
 });
 
-test('every setting is read, has a description, and is in the README', () => {
-  for (const [name, setting] of Object.entries(configuration.properties)) {
-    assert.ok(told(setting.markdownDescription), name);
-    assert.ok(readme.includes(name), `${name} in README.md`);
-    if (name !== 'accelopt.trace.server') assert.ok(source.includes(`'${name.replace('accelopt.', '')}'`), name);
+test('every setting has a type, a default and a description, and those of the extension alone are in the README', () => {
+  for (const [name, { type, default: usual, markdownDescription }] of Object.entries(configuration.properties)) {
+    assert.ok(type && usual !== undefined && markdownDescription, name);
+    const own = told(markdownDescription);
+    if (own) assert.ok(readme.includes(name), `${name} in README.md`);
   }
 });
 
 test('settings that name a program, a host or a model are restricted in an untrusted workspace', () => {
-  assert.deepEqual(manifest.capabilities.untrustedWorkspaces.restrictedConfigurations, ['accelopt.interpreter', 'accelopt.settings']);
+  const restricted = manifest.capabilities.untrustedWorkspaces.restrictedConfigurations;
+  const sensitive = settings.filter((setting) => setting.sensitive).map(({ name }) => `accelopt.${name.split('.NAME.')[0]}`);
+  assert.deepEqual(restricted, [...new Set(['accelopt.interpreter', ...sensitive])]);
+  for (const name of restricted) assert.equal(configuration.properties[name].scope, 'machine-overridable', name);
 });
 
 test('the bundle was built, starts from the manifest, and stays small', () => {

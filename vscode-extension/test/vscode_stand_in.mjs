@@ -1,9 +1,59 @@
-// As much of the editor's API as finding and filling an environment asks for.
+// As much of the editor's API as the tests of the first run ask for. `person` answers what the editor asks, in order.
 export const l10n = { t: (text, ...given) => text.replace(/\{(\d)\}/g, (_, at) => given[at]) };
-export const workspace = { isTrusted: false, workspaceFolders: [], getConfiguration: () => ({ get: (_, usual) => usual }) };
-export const ProgressLocation = { Notification: 15 };
-export const window = {
-  withProgress: (_, work) => work({}, { isCancellationRequested: false, onCancellationRequested: () => ({ dispose() {} }) }),
-  showInformationMessage: async (_, ...choices) => choices[0],
+const disposable = { dispose() {} };
+
+/** What a test sets: `settings` by dotted name, `answers` to questions, `trusted`; and what it reads: `said`, `ran`, `context`. */
+export const person = { settings: {}, project: {}, answers: [], trusted: false, said: [], ran: [], context: {}, picks: [] };
+export function begin() {
+  Object.assign(person, { settings: {}, project: {}, answers: [], trusted: false, said: [], ran: [], context: {}, picks: [] });
+  workspace.workspaceFolders = [];
+  env.remoteName = undefined;
+}
+
+const answer = (choices) => {
+  const wanted = person.answers.shift();
+  return wanted instanceof RegExp ? choices.find((one) => wanted.test(one.label ?? one)) : wanted;
 };
-export const commands = { executeCommand: async () => undefined };
+const say = async (message, ...choices) => {
+  person.said.push({ message, choices });
+  return answer(choices);
+};
+
+export const env = { remoteName: undefined };
+export const workspace = {
+  get isTrusted() { return person.trusted; },
+  workspaceFolders: [],
+  getConfiguration: (section) => {
+    const name = (key) => `${section}.${key}`;
+    return {
+      get: (key, usual) => person.project[name(key)] ?? person.settings[name(key)] ?? usual,
+      inspect: (key) => ({ globalValue: person.settings[name(key)], workspaceValue: person.project[name(key)] }),
+      update: async (key, value) => { person.settings[name(key)] = value; },
+    };
+  },
+};
+export const ConfigurationTarget = { Global: 1 };
+export const ProgressLocation = { Notification: 15 };
+export const QuickPickItemKind = { Separator: -1 };
+export const window = {
+  activeTextEditor: undefined,
+  withProgress: (_, work) => work({ report() {} }, { isCancellationRequested: false, onCancellationRequested: () => disposable }),
+  showInformationMessage: say,
+  showWarningMessage: say,
+  showErrorMessage: say,
+  showInputBox: async () => answer([]),
+  showQuickPick: async (items, options) => {
+    const shown = await items;
+    person.picks.push({ items: shown, ...options });
+    return answer(shown);
+  },
+  setStatusBarMessage: (message) => person.said.push({ message, choices: [] }),
+};
+export const commands = {
+  executeCommand: async (...call) => {
+    if (call[0] === 'setContext') person.context[call[1]] = call[2];
+    else person.ran.push(call);
+  },
+};
+export const extensions = { getExtension: () => undefined };
+export const lm = undefined;
