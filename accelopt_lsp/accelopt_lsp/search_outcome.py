@@ -11,7 +11,7 @@ from accelopt_agent import events
 from accelopt_agent.search_record import SearchRecord
 from accelopt_agent.suggestions.suggestion import Suggestion, best_first
 from accelopt_lsp.errors import HostUnavailableError
-from accelopt_lsp.features.wording import duration, speedup
+from accelopt_lsp.features.wording import duration_interval, speedup
 from accelopt_lsp.shapes import search_object
 from accelopt_profiling.measurement import Latency
 
@@ -70,7 +70,7 @@ class SearchOutcome:
             if event.kernel not in self.record.skipped:
                 self._say(f"{event.kernel}: looking for faster versions")
         elif isinstance(event, events.CandidateTried):
-            detail = event.detail if event.outcome == "failed" else duration(event.latency)
+            detail = event.detail if event.outcome == "failed" else duration_interval(event.latency)
             what = f"{event.candidate.origin}: {event.candidate.last_step}"
             outcome = "faster, unchecked" if event.outcome == "faster" else event.outcome
             self._say(f"{event.number:4} {outcome:16} {what}{f' ({detail})' if detail else ''}")
@@ -95,5 +95,8 @@ def continuing(arguments: Sequence[str]) -> str:
 
 def not_checked(unchecked: Sequence[events.CandidateTried]) -> list[str]:
     """Return lines about the fastest versions without a verdict of the gate; none without such versions."""
-    lines = [f"     {duration(t.latency)}  {t.candidate.origin}: {t.candidate.last_step}" for t in unchecked]
+    lines = [
+        f"     {duration_interval(t.latency)}  {t.candidate.origin}: {t.candidate.last_step}"
+        for t in unchecked
+    ]
     return [f"Faster by their time, not checked yet: {len(lines)}", *lines[:SHOWN]] if lines else []

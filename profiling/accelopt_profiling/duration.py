@@ -17,6 +17,16 @@ def interval(low: float, high: float) -> str:
     return first if first == last else f"{first}-{last}"
 
 
+def known_interval(low: float, high: float) -> str:
+    """Return an estimate's interval, with as many digits as it leaves known: ``22-190`` of 22.5 to 188.
+
+    Two digits, or three where rounding to two would move the ends by a tenth of the interval.
+    """
+    ends = [float(f"{end:.2g}") for end in (low, high)]
+    moved = abs(ends[0] - low) + abs(ends[1] - high)
+    return interval(*ends) if moved <= 0.1 * (high - low) else interval(low, high)
+
+
 def unit_of(us: float) -> tuple[float, str]:
     """Return the microseconds in the unit that fits a time of ``us`` microseconds, and the unit's name."""
     return next(((size, name) for size, name in ((1e6, "s"), (1e3, "ms")) if us >= size), (1.0, "us"))

@@ -50,19 +50,19 @@ STATE = Document("file:///k.py", "/k.py", read=True)
     [
         (KernelState(KERNEL), False, "not profiled yet"),
         (KernelState(KERNEL), True, "profiling for trn1..."),
-        (KernelState(KERNEL, SHOWN), False, "est. 911 us on trn1 · 41 % of peak · VectorE bound"),
-        (KernelState(KERNEL, SHOWN), True, "est. 911 us on trn1 · 41 % of peak · VectorE bound · profiling..."),
+        (KernelState(KERNEL, SHOWN), False, "est. 820-1,000 us on trn1 · VectorE bound · 41 %"),
+        (KernelState(KERNEL, SHOWN), True, "est. 820-1,000 us on trn1 · VectorE bound · 41 % · profiling..."),
         (
             KernelState(KERNEL, SHOWN, touched=True), False,
-            "before this edit: est. 911 us on trn1 · 41 % of peak · VectorE bound · save to profile again",
+            "before this edit: est. 820-1,000 us on trn1 · VectorE bound · 41 %",
         ),
         (
             KernelState(KERNEL, SHOWN, result(estimate(1111), content_hash="older")), False,
-            "est. 911 us on trn1 · 41 % of peak · VectorE bound · 1.22x faster than last save",
+            "est. 820-1,000 us on trn1 · VectorE bound · 41 % · 1.22x faster than last save",
         ),
         (
             KernelState(KERNEL, result(measured(3.2, 3.1, 3.3), target="h100", bound=None)), False,
-            "measured 3.2 us on h100 · 41 % of peak",
+            "measured 3.2 us on h100 · 41 %",
         ),
         (
             KernelState(KERNEL, result(estimate(20_000), correctness=Correctness("failed"))), False,
@@ -70,11 +70,11 @@ STATE = Document("file:///k.py", "/k.py", read=True)
         ),
         (
             KernelState(KERNEL, result(estimate(911), correctness=Correctness())), False,
-            "est. 911 us on trn1 · 41 % of peak · VectorE bound · result not checked",
+            "est. 820-1,000 us on trn1 · VectorE bound · 41 % · result not checked",
         ),
         (
             KernelState(KERNEL, result(estimate(911), correctness=PARTLY)), False,
-            "est. 911 us on trn1 · 41 % of peak · VectorE bound · 512 of 4,096 elements compared",
+            "est. 820-1,000 us on trn1 · VectorE bound · 41 % · compared in part",
         ),
         (KernelState(KERNEL, result(Latency())), False, "not measured on trn1"),
         (KernelState(KERNEL, result(Latency(), correctness=Correctness())), False, "not measured on trn1"),
@@ -82,6 +82,45 @@ STATE = Document("file:///k.py", "/k.py", read=True)
 )  # fmt: skip
 def test_titles(kernel: KernelState, profiling: bool, title: str) -> None:
     assert result_title(STATE, kernel, "trn1", profiling) == title
+
+
+@pytest.mark.parametrize(
+    ("detail", "title"),
+    [
+        ("short", "est. 820-1,000 us · compared in part"),
+        ("normal", "est. 820-1,000 us on trn1 · latency bound · 41 % · compared in part"),
+        (
+            "full",
+            "est. 820-1,000 us on trn1 · latency bound (VectorE waits for line 16) · 41 % of peak"
+            " · x 64x64 fp32 · 512 of 4,096 elements compared",
+        ),
+    ],
+)
+def test_how_much_a_title_shows_is_a_setting(detail: wording.Detail, title: str) -> None:
+    known = result(
+        estimate(911),
+        correctness=PARTLY,
+        bound="latency",
+        waiting="VectorE waits for line 16",
+        case="x 64x64 fp32",
+    )
+    assert result_title(STATE, KernelState(KERNEL, known), "trn1", False, detail) == title
+
+
+@pytest.mark.parametrize(
+    ("low", "us", "high", "text"),
+    [
+        (22.5, 45.1, 188.0, "est. 22-190 us"),
+        (1260.0, 1680.0, 2350.0, "est. 1.3-2.4 ms"),
+        (900.0, 904.0, 909.0, "est. 900-909 us"),
+        (300.0, 300.0, 300.0, "est. 300 us"),
+        (820.0, 911.0, 1002.0, "est. 820-1,000 us"),
+    ],
+)
+def test_an_estimate_shows_its_interval_with_the_digits_that_are_known(
+    low: float, us: float, high: float, text: str
+) -> None:
+    assert wording.duration(Latency(us, low, high, Known.ESTIMATED)) == text
 
 
 def test_a_kernel_without_a_problem_says_what_is_missing() -> None:
@@ -107,7 +146,7 @@ def test_a_kernel_without_a_problem_says_what_is_missing() -> None:
         ),
         (
             Finding("timeout", 3, "information", "It took longer."), estimate(911),
-            "est. 911 us on trn1 · 41 % of peak · VectorE bound",
+            "est. 820-1,000 us on trn1 · VectorE bound · 41 %",
         ),
     ],
 )  # fmt: skip
@@ -118,7 +157,7 @@ def test_what_stopped_a_kernel_comes_first(finding: Finding, latency: Latency, t
 
 def test_a_file_that_does_not_parse_says_where() -> None:
     state = replace(STATE, findings=(Finding("syntax-error", 12, "error", "It does not parse."),))
-    older = "does not parse, line 12 · before this edit: est. 911 us on trn1 · 41 % of peak · VectorE bound"
+    older = "does not parse, line 12 · before this edit: est. 820-1,000 us on trn1 · VectorE bound · 41 %"
     assert result_title(state, KernelState(KERNEL, SHOWN, touched=True), "trn1", False) == older
     assert result_title(state, KernelState(KERNEL), "trn1", False) == "does not parse, line 12"
 
@@ -132,7 +171,9 @@ def test_a_result_that_is_being_checked_says_so() -> None:
 
 def test_a_kernel_bound_by_latency_says_what_waits_for_what() -> None:
     kernel_result = result(estimate(911), bound="latency", waiting="VectorE waits for line 16 (ScalarE)")
-    assert wording.headline(kernel_result).endswith("latency bound (VectorE waits for line 16 (ScalarE))")
+    assert wording.headline(kernel_result).endswith(
+        "latency bound (VectorE waits for line 16 (ScalarE)) · 41 % of peak"
+    )
 
 
 @pytest.mark.parametrize(
@@ -254,7 +295,7 @@ def test_a_result_for_inferred_arguments_says_so() -> None:
     inferred = Finding("inferred-problem", 3, "information", "The arguments were inferred.")
     state = replace(STATE, run_findings=(inferred,))
     title = result_title(state, KernelState(KERNEL, replace(SHOWN, correctness=Correctness())), "trn1", False)
-    assert title.endswith("VectorE bound · inferred arguments, result not checked")
+    assert title.endswith("VectorE bound · 41 % · inferred arguments, result not checked")
 
 
 def test_why_there_is_no_time_comes_before_what_was_inferred() -> None:

@@ -14,7 +14,7 @@ import pytest
 import pytest_asyncio
 from support.waiting import until
 
-from accelopt_lsp.demo.editor import Editor
+from accelopt_lsp.demo.editor import Editor, timed_title
 
 pytestmark = pytest.mark.slow
 
@@ -98,7 +98,8 @@ def codes(editor: Editor, uri: str) -> list[str]:
 
 async def numbers(editor: Editor, uri: str) -> list[str]:
     def settled(titles: list[str]) -> bool:
-        return bool(titles) and titles[0].startswith("est.") and not titles[0].endswith(("...", "checked"))
+        title = timed_title(titles)
+        return title.startswith("est.") and not title.endswith(("...", "checked"))
 
     return await editor.until("numbers", settled, uri, PATIENCE)
 

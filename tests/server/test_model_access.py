@@ -93,7 +93,7 @@ async def test_a_client_that_does_not_know_the_request_is_a_fault(
 
 async def over(editor: Editor, uri: str) -> None:
     async def look() -> bool:
-        return all("cancel" not in title for title in await editor.titles(uri))
+        return all("Cancel" not in title for title in await editor.titles(uri))
 
     await editor.until(look, "the end of the search")
 

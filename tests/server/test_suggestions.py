@@ -249,7 +249,7 @@ async def test_cancel_a_search_from_its_progress(editor: Editor, tmp_path: Path)
     editor.replace(uri, "HOLD = 0", "HOLD = 1")
     editor.replace(uri, "COST = 900", "COST = 800")
     await editor.execute("optimize", uri, 14)
-    await editor.title(uri, "(cancel)")
+    await editor.title(uri, "Cancel")
     token = await editor.until(lambda: _running_progress(editor), "progress")
     editor.window_work_done_progress_cancel(t.WorkDoneProgressCancelParams(token))
 
@@ -257,7 +257,7 @@ async def test_cancel_a_search_from_its_progress(editor: Editor, tmp_path: Path)
         return isinstance(editor.progress_reports[token][-1], t.WorkDoneProgressEnd)
 
     await editor.until(ended, "the end of the progress")
-    assert all("(cancel)" not in title for title in await editor.titles(uri))
+    assert all("Cancel" not in title for title in await editor.titles(uri))
 
 
 @pytest.mark.slow

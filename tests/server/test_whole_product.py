@@ -93,14 +93,14 @@ async def test_a_search_goes_on_after_the_server_was_killed(
 
     await first.until(something_tried, "a candidate that was tried")  # its check takes longer than this pause
     await first.execute("pause", {"uri": uri})
-    await first.title(uri, "paused (resume)")
+    await first.title(uri, "Resume the search")
     assert first._server is not None
     first._server.kill()
     await first.stop()
 
     second = await begun(environment, tmp_path)
     again = second.open(tmp_path / "nki_silu.py")
-    await second.title(again, "resume the search (")
+    await second.title(again, "Resume the search (")
 
     async def ended() -> bool:
         return not running(environment)

@@ -123,11 +123,11 @@ async def test_a_folder_that_was_removed_is_asked_about_again(
     first, second = folders
     await editor.begin("vscode", first, folders=folders)
     uri = editor.open(second / "k.py", KERNELS)
-    await editor.title(uri, "optimize")
+    await editor.title(uri, "Optimize")
     _folders_change(editor, removed=(second,))
 
     async def gone() -> bool:
-        return not any("optimize" in title for title in await editor.titles(uri))
+        return not any("Optimize" in title for title in await editor.titles(uri))
 
     await editor.until(gone, "no search in a folder that is trusted no more")
     assert (await editor.execute("optimize", {"uri": uri}))["job"] is None

@@ -154,6 +154,7 @@ export class Server implements vscode.Disposable {
         status: true,
         pages: true,
         searchEnded: true,
+        icons: true,
         languageModels: lendsModels(),
         clientCommands: ['accelopt.showSuggestion', 'accelopt.showVersions'],
         settings: serverSettings(),

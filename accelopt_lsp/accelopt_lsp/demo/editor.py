@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar, Union
@@ -51,6 +51,11 @@ def client_converter() -> Any:
     for union in (Union[types.Command, types.CodeAction], Union[types.CodeAction, types.Command]):  # noqa: UP007  (the key that cattrs looks for)
         converter.register_structure_hook(union, structure)
     return converter
+
+
+def timed_title(titles: Iterable[str]) -> str:
+    """Return the first title of a lens that states a time; "" where none does."""
+    return next((t for t in titles if " us" in t or " ms" in t), "")
 
 
 class EditorError(Exception):

@@ -20,7 +20,7 @@ from rich.table import Table
 from rich.text import Text
 
 from accelopt_agent.suggestions.suggestion import Suggestion
-from accelopt_lsp.demo.editor import Editor
+from accelopt_lsp.demo.editor import Editor, timed_title
 from accelopt_lsp.features.wording import duration_interval, speedup, times
 from accelopt_memory.memory import Memory
 from accelopt_memory.records import Pair
@@ -92,7 +92,7 @@ async def _first_kernel(console: Console, editor: Editor, folder: Path, database
     console.print(
         f"First numbers {time.monotonic() - clock:.2f} s after the save. The lens above {kernel.name}:\n"
     )
-    _line(console, (titles[0], "cyan"))
+    _line(console, (timed_title(titles), "cyan"))
     titles = await editor.until("The check against the reference", _is_settled, uri)
     console.print(f"\nWith the result checked, {time.monotonic() - clock:.2f} s after the save:\n")
     await _show(console, editor, uri, titles)
@@ -118,7 +118,7 @@ async def _first_kernel(console: Console, editor: Editor, folder: Path, database
     _row(console, pair)
     titles = await editor.until("Numbers for the accepted version", _is_settled, uri)
     console.print("\nThe lens, after saving the accepted version:\n")
-    _line(console, (titles[0], "cyan"))
+    _line(console, (timed_title(titles), "cyan"))
 
 
 async def _second_kernel(
@@ -197,11 +197,11 @@ async def _optimize(
     assert action.command is not None
     clock = time.monotonic()
     await editor.execute(action.command)
-    await editor.until("A checked faster version", lambda titles: any("checked" in t for t in titles), uri)
+    await editor.until("A checked faster version", lambda titles: any(" checked: " in t for t in titles), uri)
     seconds = time.monotonic() - clock
     if not to_its_end:
         await editor.execute(types.Command("Cancel", "accelopt.server.cancel", arguments=[uri]))
-    await editor.until("The end of the search", lambda titles: not any("cancel" in t for t in titles), uri)
+    await editor.until("The end of the search", lambda titles: "Cancel" not in titles, uri)
     offered = [a for a in await editor.actions(uri, line) if a.kind == _SUGGESTION and a.data]
     return _read_search(database, offered[0], seconds)
 
@@ -240,11 +240,12 @@ async def _saved_pair(editor: Editor, uri: str, database: Path) -> Pair:
 
 
 def _has_time(titles: list[str]) -> bool:
-    return bool(titles) and any(unit in titles[0] for unit in (" us", " ms"))
+    return bool(timed_title(titles))
 
 
 def _is_settled(titles: list[str]) -> bool:
-    return _has_time(titles) and "..." not in titles[0] and "not checked" not in titles[0]
+    title = timed_title(titles)
+    return bool(title) and "..." not in title and "not checked" not in title
 
 
 async def _show(console: Console, editor: Editor, uri: str, titles: list[str]) -> None:

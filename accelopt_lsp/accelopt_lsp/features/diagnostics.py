@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import get_args
 
-from accelopt_lsp.features.wording import change, duration, speedup
+from accelopt_lsp.features.wording import change, duration_interval, speedup
 from accelopt_lsp.state.state_store import Document, KernelState
 from accelopt_profiling.measurement import Finding, Severity
 
@@ -49,7 +49,7 @@ def _from_history(kernel: KernelState) -> Iterator[Finding]:
     if kernel.shown is not None and kernel.before is not None and not kernel.old:
         changed = change(kernel.before, kernel.shown)
         if changed and changed.direction == "slower":
-            now, then = duration(kernel.shown.latency), duration(kernel.before.latency)
+            now, then = duration_interval(kernel.shown.latency), duration_interval(kernel.before.latency)
             message = f"{kernel.kernel.name} is {changed}: {now}, before {then}."
             yield Finding("regression", line, "warning", message)
     if kernel.offers:

@@ -1,4 +1,4 @@
-"""Code lenses above a kernel: what it costs, what can be done about it."""
+"""Code lenses above a kernel: what can be done about it, then what it costs."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from accelopt_lsp.features.wording import (
+    Detail,
     change,
     headline,
     profiled_at,
-    speedup,
+    short_speedup,
     syntax_fault,
     version_name,
 )
@@ -21,18 +22,25 @@ from accelopt_profiling.quantity import Known
 
 @dataclass(frozen=True)
 class Lens:
-    """A title on a 1-based line, and the command that choosing it runs: its name after ``accelopt.server.``."""
+    """A title on a 1-based line, and the command that choosing it runs: its name after ``accelopt.server.``.
+
+    ``icon`` is a name of VS Code's codicons, for editors that draw them.
+    """
 
     line: int
     title: str
     command: str
     argument: Mapping[str, object]
+    icon: str = ""
 
 
-def lenses(state: Document, jobs: Iterable[BackgroundJob], targets: Mapping[Dialect, str]) -> list[Lens]:
-    """Return the lenses of a file, top to bottom: one with the result per kernel, one to optimize it or to
-    stop doing so, and per kernel with suggestions one that shows the best and, of several, one that lists
-    them all."""
+def lenses(
+    state: Document, jobs: Iterable[BackgroundJob], targets: Mapping[Dialect, str], detail: Detail = "normal"
+) -> list[Lens]:
+    """Return the lenses of a file, top to bottom; per kernel what can be done first, since an editor cuts the line.
+
+    A search that runs, or that can begin; then the checked versions; then the result, the longest, at the end.
+    """
     running = list(jobs)
     result: list[Lens] = []
     for kernel in state.kernels:
@@ -40,50 +48,53 @@ def lenses(state: Document, jobs: Iterable[BackgroundJob], targets: Mapping[Dial
             continue
         line, name = kernel.kernel.first_line, kernel.kernel.name
         where = {"uri": state.uri, "kernel": name}
-        profiling = next((j for j in running if j.kind == "profile"), None)
-        target = targets.get(kernel.kernel.dialect, "")
-        title = result_title(state, kernel, target, profiling is not None)
+        if state.untrusted is None:
+            search = next((j for j in running if j.kind == "optimize" and j.kernel in (None, name)), None)
+            result += _of_search(line, kernel, search, where)
+            result += _of_versions(line, kernel, where)
+        profiling = any(j.kind == "profile" for j in running)
+        title = result_title(state, kernel, targets.get(kernel.kernel.dialect, ""), profiling, detail)
         result.append(Lens(line, title, "profile", where))
-        if state.untrusted is not None:
-            continue
-        search = next((j for j in running if j.kind == "optimize" and j.kernel in (None, name)), None)
-        result += _of_search(line, kernel, search, where)
-        if kernel.offers:
-            best = kernel.offers[0]
-            count = len(kernel.offers)
-            versions = "1 checked faster version" if count == 1 else f"{count} checked faster versions"
-            title = f"{versions}: {speedup(best.speedup)}"
-            argument = {**where, "id": best.id, "title": version_name(best)}
-            result.append(Lens(line, title, "suggestions", argument))
-            if count > 1:
-                result.append(Lens(line, "all versions", "choose", where))
     return result
 
 
 def _of_search(
     line: int, kernel: KernelState, search: BackgroundJob | None, where: Mapping[str, object]
 ) -> Iterator[Lens]:
-    """Yield what can be done about a search: pause, resume or cancel the one that runs; resume an interrupted
-    one, or begin one."""
+    """Yield what can be done about a search: cancel, pause or resume the one that runs; begin one, or resume an
+    interrupted one."""
     if search is None:
+        yield Lens(line, "Optimize", "optimize", where, "zap")
         if (run := kernel.resumable) is not None:
-            yield Lens(line, f"resume the search ({run.tried} tried)", "resume", where)
-        yield Lens(line, "optimize", "optimize", where)
+            yield Lens(line, f"Resume the search ({run.tried} tried)", "resume", where, "debug-continue")
         return
     job = {"job": search.id}
     if search.paused:
-        yield Lens(line, "paused (resume)", "resume", job)
-        yield Lens(line, "cancel", "cancel", job)
+        yield Lens(line, "Resume the search", "resume", job, "debug-continue")
     else:
-        yield Lens(line, "optimizing... (cancel)", "cancel", job)
-        yield Lens(line, "pause", "pause", job)
+        yield Lens(line, "Pause the search", "pause", job, "debug-pause")
+    yield Lens(line, "Cancel", "cancel", job, "debug-stop")
 
 
-def result_title(state: Document, kernel: KernelState, target: str, profiling: bool) -> str:
-    """Return ``est. 911 us on trn1 · 41 % of peak · VectorE bound · 1.22x faster than last save``."""
+def _of_versions(line: int, kernel: KernelState, where: Mapping[str, object]) -> Iterator[Lens]:
+    """Yield the lens of the checked versions: one is shown, of several a list."""
+    if not kernel.offers:
+        return
+    best, count = kernel.offers[0], len(kernel.offers)
+    title = f"{count} checked: {short_speedup(best.speedup)}"
+    if count > 1:
+        yield Lens(line, title, "choose", where)
+    else:
+        yield Lens(line, title, "suggestions", {**where, "id": best.id, "title": version_name(best)})
+
+
+def result_title(
+    state: Document, kernel: KernelState, target: str, profiling: bool, detail: Detail = "normal"
+) -> str:
+    """Return ``est. 820-1,000 us on trn1 · VectorE bound · 41 % · 1.22x faster than last save``."""
     result, fault = kernel.shown, syntax_fault(state)
     if fault:
-        return fault if result is None else f"{fault} · before this edit: {headline(result)}"
+        return fault if result is None else f"{fault} · before this edit: {headline(result, detail=detail)}"
     if result is None:
         if profiling:
             return f"profiling for {target}..." if target else "profiling..."
@@ -91,12 +102,12 @@ def result_title(state: Document, kernel: KernelState, target: str, profiling: b
             return f"not profiled: {state.untrusted} is not trusted"
         return "not profiled yet"
     if kernel.old:
-        doing = "profiling..." if profiling else "save to profile again"
-        return f"before this edit: {headline(result)} · {doing}"
-    parts = [headline(result, (*state.run_findings, *state.findings))]
+        doing = " · profiling..." if profiling else " · save to profile again" if detail == "full" else ""
+        return f"before this edit: {headline(result, detail=detail)}{doing}"
+    parts = [headline(result, (*state.run_findings, *state.findings), detail)]
     if result.latency.known is not Known.NOT_MEASURED and (changed := change(kernel.before, result)):
         parts.append(str(changed))
-    if result.case:
+    if detail == "full" and result.case:
         tuned = "autotune_configurations" in result.quantities
         parts.append(profiled_at(result) if tuned else result.case)
     if profiling:
@@ -105,7 +116,8 @@ def result_title(state: Document, kernel: KernelState, target: str, profiling: b
         inferred = any(f.code == "inferred-problem" for f in (*state.findings, *state.run_findings))
         parts.append("inferred arguments, result not checked" if inferred else "result not checked")
     elif result.latency.us is not None and result.correctness.compared < result.correctness.of:
-        parts.append(f"{result.correctness.extent} compared")
+        full = f"{result.correctness.extent} compared"
+        parts.append(full if detail == "full" else "compared in part")
     return " · ".join(parts)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from accelopt_agent.experience.standing import PairStanding, standings_for_kernel, standings_with_words
 from accelopt_agent.model.prompt_templates import fenced
 from accelopt_lsp.errors import UserError
-from accelopt_lsp.features.wording import duration, escaped, times
+from accelopt_lsp.features.wording import duration_interval, escaped, times
 from accelopt_lsp.service.protocol import FileRequest
 from accelopt_memory.memory import Memory
 from accelopt_profiling.source_text import source_lines
@@ -60,7 +60,7 @@ def _facts(one: PairStanding) -> Iterator[str]:
     else:
         yield "It was not tried on other kernels yet."
     if pair.slow.us is not None and pair.fast.us is not None:
-        yield f"{duration(pair.slow)} before, {duration(pair.fast)} after, on {_line(pair.target)}."
+        yield f"{duration_interval(pair.slow)} before, {duration_interval(pair.fast)} after, on {_line(pair.target)}."
     if pair.bound:
         yield f"What limited the kernel: {_line(', then '.join(filter(None, (pair.bound, pair.fast_bound))))}."
     if pair.example:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from accelopt_agent.model.ledger import ledger_line
 from accelopt_agent.search.history import PastRun, PastStep
-from accelopt_lsp.features.wording import duration, escaped
+from accelopt_lsp.features.wording import duration_interval, escaped
 from accelopt_profiling.quantity import Known
 
 #: So many steps of one run are listed, the last ones.
@@ -69,7 +69,7 @@ def _step(step: PastStep) -> str:
     came = f"suggestion `{step.suggestion}`" if step.suggestion else escaped(_one_line(step.outcome))
     what = escaped(_one_line(step.what)) + (f" (`{step.origin}`)" if step.origin else "")
     is_known = step.latency is not None and step.latency.known is not Known.NOT_MEASURED
-    took = duration(step.latency) if step.latency is not None and is_known else ""
+    took = duration_interval(step.latency) if step.latency is not None and is_known else ""
     return f"| {step.at[11:19]} | {what} | {came} | {took} |"
 
 

@@ -15,7 +15,7 @@ from accelopt_agent.events import (
 )
 from accelopt_agent.model.ledger import ledger_line
 from accelopt_agent.suggestions.suggestion import Speedup
-from accelopt_lsp.features.wording import duration, speedup
+from accelopt_lsp.features.wording import duration_interval, short_speedup, speedup
 
 #: How many characters of what is being tried an editor's line holds.
 WIDTH = 70
@@ -58,7 +58,7 @@ class SearchLine:
         if event.unchecked:
             first, *more = event.unchecked
             others = f" and {len(more)} more" if more else ""
-            version = f"{duration(first.latency)} by {first.candidate.last_step.rstrip('.')}"
+            version = f"{duration_interval(first.latency)} by {first.candidate.last_step.rstrip('.')}"
             sentences.append(f"Faster by their time, not checked yet: {version}{others}.")
         if event.ending != "done" and event.run:
             sentences.append("Resume the search to continue it.")
@@ -67,7 +67,7 @@ class SearchLine:
 
     def _line(self, message: str) -> tuple[str, float]:
         """``7 of 40 tried, best 1.80x est.: slower: SUMMARY``: an editor shows no more than the line, or less."""
-        best = f", best {speedup(self._best).partition(' (')[0]}" if self._best is not None else ""
+        best = f", best {short_speedup(self._best)}" if self._best is not None else ""
         short = textwrap.shorten(message.removeprefix(f"{self._kernel}: "), WIDTH, placeholder="...")
         line = f"{self._tried} of {self._budget} tried{best}: {short}"
         return line, min(self._tried / self._budget, 1.0)

@@ -5,16 +5,27 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Literal
 
 from accelopt_agent.speedup import Direction, direction, resolution
 from accelopt_agent.suggestions.suggestion import Speedup, Suggestion
 from accelopt_lsp.state.state_store import Document
-from accelopt_profiling.duration import duration_text, interval, rounded, span_text, unit_of
+from accelopt_profiling.duration import (
+    duration_text,
+    interval,
+    known_interval,
+    rounded,
+    span_text,
+    unit_of,
+)
 from accelopt_profiling.measurement import Finding, KernelMeasurement, Latency, short_text, worst
 from accelopt_profiling.quantity import Known, Quantity
 
 #: The heading of the last part of an explanation. What stands before it is enough for a message.
 CHANGE_HEADING = "## The change"
+
+#: How much of a result a title shows: the time, also what bounds it, or all that is known.
+Detail = Literal["short", "normal", "full"]
 
 #: The word in front of a time, by how it is known.
 _PREFIX = {
@@ -34,25 +45,31 @@ def number(value: float) -> str:
 
 
 def duration(latency: Latency) -> str:
-    """Return ``est. 890 us``, ``measured 3.2 us``, ``est. 2.47 ms``, ``not measured``."""
+    """Return ``est. 22-190 us``, ``measured 3.2 us`` or ``not measured``: an estimate is its interval, and nothing
+    else."""
     return "not measured" if latency.us is None else f"{_PREFIX[latency.known]} {bare_duration(latency)}"
 
 
 def bare_duration(latency: Latency) -> str:
     """Return the time without how it is known: only for places that say that beside it."""
-    return "not measured" if latency.us is None else duration_text(latency.us)
+    if latency.us is None:
+        return "not measured"
+    low, high = latency.low_us, latency.high_us
+    if latency.known is not Known.ESTIMATED or low is None or high is None:
+        return duration_text(latency.us)
+    size, unit = unit_of(latency.us)
+    return f"{known_interval(low / size, high / size)} {unit}"
 
 
 def duration_interval(latency: Latency) -> str:
-    """Return an estimate with its interval, ``est. 890 us (812-1,010)`` or ``est. 2.47 ms (1.65-3.08)``;
-    anything else as ``duration``."""
+    """Return an estimate with its interval, ``est. 890 us (812-1,010)`` or ``est. 2.47 ms (1.65-3.08)``, for
+    comparing versions by one model; anything else as ``duration``."""
     low, high = latency.low_us, latency.high_us
     if latency.known is not Known.ESTIMATED or latency.us is None or low is None or high is None:
         return duration(latency)
     size, unit = unit_of(latency.us)
-    return (
-        f"{_PREFIX[latency.known]} {rounded(latency.us / size)} {unit} ({interval(low / size, high / size)})"
-    )
+    middle, ends = rounded(latency.us / size), interval(low / size, high / size)
+    return f"{_PREFIX[latency.known]} {middle} {unit}{f' ({ends})' if ends != middle else ''}"
 
 
 def quantity(value: Quantity) -> str:
@@ -103,14 +120,22 @@ def speedup(value: Speedup) -> str:
     Where all scenarios of a model gain the same, no interval is shown: ``2.2x est.``. What an estimate gains may be
     next to nothing in one scenario; then it says that none is slower.
     """
-    decimals = 2 if value.known is Known.MEASURED else _decimals(value.value)
-    how = _PREFIX.get(value.known, str(value.known)) + (f" at {value.at}" if value.at else "")
-    text, low, high = (f"{ratio:.{decimals}f}" for ratio in (value.value, value.low, value.high))
-    text = f"{text}x {how}" + (f" ({low}-{high})" if low != high else "")
+    low, high = (f"{ratio:.{_speedup_decimals(value)}f}" for ratio in (value.low, value.high))
+    text = short_speedup(value) + (f" ({low}-{high})" if low != high else "")
     facts = resolution()
     if value.known is not Known.ESTIMATED or value.low >= 1 + facts["estimated_relative"]:
         return text
     return f"{text}, no modelled cost rises{'' if value.low > 0.995 else ' by more than 1 %'}"
+
+
+def short_speedup(value: Speedup) -> str:
+    """Return a speedup without its interval, for a title: ``2.8x est.``, ``2.8x est. at larger batches``."""
+    how = _PREFIX.get(value.known, str(value.known)) + (f" at {value.at}" if value.at else "")
+    return f"{value.value:.{_speedup_decimals(value)}f}x {how}"
+
+
+def _speedup_decimals(value: Speedup) -> int:
+    return 2 if value.known is Known.MEASURED else _decimals(value.value)
 
 
 def origin(suggestion: Suggestion) -> str:
@@ -127,17 +152,22 @@ def version_name(suggestion: Suggestion) -> str:
     return f"{suggestion.kernel}: {speedup(suggestion.speedup)}, {origin(suggestion)}"
 
 
-def headline(result: KernelMeasurement, run_findings: Iterable[Finding] = ()) -> str:
-    """Return ``est. 911 us on trn1 · 41 % of peak · VectorE bound``, or ``wrong result · not measured on trn1``;
-    ``run_findings`` are those of the file's run."""
+def headline(result: KernelMeasurement, run_findings: Iterable[Finding] = (), detail: Detail = "full") -> str:
+    """Return ``est. 820-1,000 us on trn1 · VectorE bound · 41 % of peak``, or ``wrong result · not measured on trn1``;
+    ``run_findings`` are those of the file's run.
+
+    ``normal`` leaves out what waits for what and ends in ``41 %``, ``short`` is the time alone.
+    """
+    on = "" if detail == "short" else f" on {result.target}"
     if result.latency.us is None:
         reason = stop_reason(result, run_findings)
-        return f"{f'{reason} · ' if reason else ''}not measured on {result.target}"
-    parts = [f"{duration(result.latency)} on {result.target}"]
-    if result.percent_of_peak is not None:
-        parts.append(f"{percent(result.percent_of_peak)} % of peak")
-    if result.bound:
-        parts.append(f"{result.bound} bound{f' ({result.waiting})' if result.waiting else ''}")
+        return f"{f'{reason} · ' if reason else ''}not measured{on}"
+    parts = [f"{duration(result.latency)}{on}"]
+    if result.bound and detail != "short":
+        waits = f" ({result.waiting})" if result.waiting and detail == "full" else ""
+        parts.append(f"{result.bound} bound{waits}")
+    if result.percent_of_peak is not None and detail != "short":
+        parts.append(f"{percent(result.percent_of_peak)} %{' of peak' if detail == 'full' else ''}")
     return " · ".join(parts)
 
 

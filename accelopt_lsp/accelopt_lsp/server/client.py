@@ -41,8 +41,8 @@ class Client:
     ``trusted`` is what the editor says of its folders, None where it says nothing: then, and for files outside of
     them, the person is asked. ``pythons`` are the interpreters that were chosen in it, by folder. ``status`` asks for
     ``accelopt/status`` notifications, ``pages`` for ``accelopt/show``, ``searches`` for ``accelopt/searchEnded``;
-    ``models`` tells that the editor lends its own; ``commands`` are commands of the client itself that titles may call
-    instead of a server command.
+    ``models`` tells that the editor lends its own; ``icons`` that it draws ``$(zap)`` in titles; ``commands`` are
+    commands of the client itself that titles may call instead of a server command.
     """
 
     capabilities: types.ClientCapabilities | SentCapabilities = field(
@@ -54,6 +54,7 @@ class Client:
     pages: bool = False
     searches: bool = False
     models: bool = False
+    icons: bool = False
     commands: frozenset[str] = frozenset()
     settings: dict[str, Any] = field(default_factory=dict)
 
@@ -64,7 +65,16 @@ class Client:
         values: dict[str, Any] = options if isinstance(options, dict) else {}
         commands = values.get("clientCommands")
         trusted, pythons = values.get("trusted"), values.get("pythons")
-        own = {"trusted", "pythons", "status", "pages", "searchEnded", "languageModels", "clientCommands"}
+        own = {
+            "trusted",
+            "pythons",
+            "status",
+            "pages",
+            "searchEnded",
+            "languageModels",
+            "icons",
+            "clientCommands",
+        }
         settings = editor_settings({k: v for k, v in values.items() if k not in own})
         return cls(
             capabilities=params.capabilities,
@@ -76,6 +86,7 @@ class Client:
             pages=values.get("pages") is True,
             searches=values.get("searchEnded") is True,
             models=values.get("languageModels") is True,
+            icons=values.get("icons") is True,
             commands=frozenset(c for c in commands if isinstance(c, str))
             if isinstance(commands, list)
             else frozenset(),

@@ -114,14 +114,15 @@ def code_lenses(lenses: Iterable[Lens], client: Client) -> list[types.CodeLens]:
 
 
 def lens_command(lens: Lens, client: Client) -> types.Command:
+    title = f"$({lens.icon}) {lens.title}" if lens.icon and client.icons else lens.title
     if lens.command == "choose" and SHOW_VERSIONS in client.commands:
-        return types.Command(lens.title, SHOW_VERSIONS, arguments=[lens.argument])
+        return types.Command(title, SHOW_VERSIONS, arguments=[lens.argument])
     if lens.command != "suggestions":
-        return types.Command(lens.title, ACTIONS[lens.command].command, arguments=[lens.argument])
+        return types.Command(title, ACTIONS[lens.command].command, arguments=[lens.argument])
     if SHOW_SUGGESTION in client.commands:
-        return types.Command(lens.title, SHOW_SUGGESTION, arguments=[lens.argument])
+        return types.Command(title, SHOW_SUGGESTION, arguments=[lens.argument])
     argument = {name: value for name, value in lens.argument.items() if name != "title"}
-    return types.Command(lens.title, ACTIONS["accept"].command, arguments=[{**argument, "ask": True}])
+    return types.Command(title, ACTIONS["accept"].command, arguments=[{**argument, "ask": True}])
 
 
 def inlay_hints(hints: Iterable[Hint], text: Text) -> list[types.InlayHint]:

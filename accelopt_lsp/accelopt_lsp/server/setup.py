@@ -222,7 +222,7 @@ def _answers(server: AccelOptServer) -> None:
         if state is None or settings is None or not settings.editor.lens:
             return []
         targets = settings.targets(k.kernel for k in state.kernels)
-        items = lens.lenses(state, session.jobs.running(state.uri), targets)
+        items = lens.lenses(state, session.jobs.running(state.uri), targets, settings.editor.lens_detail)
         return convert.code_lenses(items, session.editor.client)
 
     def inlay_hint(params: types.InlayHintParams) -> list[types.InlayHint]:

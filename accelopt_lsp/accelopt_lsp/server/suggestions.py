@@ -16,7 +16,7 @@ import platformdirs
 from accelopt_agent.suggestions.suggestion import REASONS, Suggestion, best_first
 from accelopt_agent.suggestions.text_edit import ApplyRefusal, apply_to_text
 from accelopt_lsp.errors import UserError
-from accelopt_lsp.features.wording import duration, origin, speedup, version_name
+from accelopt_lsp.features.wording import duration_interval, origin, speedup, version_name
 from accelopt_lsp.server import convert
 from accelopt_lsp.server.commands import Arguments, Handler
 from accelopt_lsp.server.documents import file_path
@@ -239,7 +239,7 @@ def described(uri: str, suggestion: Suggestion) -> dict[str, Any]:
         "kernel": suggestion.kernel,
         "title": version_name(suggestion),
         "speedup": speedup(suggestion.speedup),
-        "latency": f"{duration(suggestion.fast)} on {suggestion.target}",
+        "latency": f"{duration_interval(suggestion.fast)} on {suggestion.target}",
         "origin": origin(suggestion),
         "summary": suggestion.summary,
     }

@@ -89,6 +89,7 @@ class SearchSettings:
 @dataclass(frozen=True)
 class EditorSettings:
     lens: bool
+    lens_detail: Literal["short", "normal", "full"]
     hints: bool
     findings: bool
     profile_on: Literal["open and save", "save", "command"]

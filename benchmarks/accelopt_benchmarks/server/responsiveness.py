@@ -16,7 +16,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from accelopt_benchmarks.result import GoalResult
-from accelopt_lsp.demo.editor import Editor, EditorError
+from accelopt_lsp.demo.editor import Editor, EditorError, timed_title
 from accelopt_profiling.kernels import find_kernels
 
 SAVES = 12
@@ -114,12 +114,12 @@ def _changed(text: str, number: int) -> str:
 
 
 def _settled(titles: list[str]) -> bool:
-    return _numbers(titles) and "profiling" not in titles[0] and "not checked" not in titles[0]
+    return _numbers(titles) and not any(word in timed_title(titles) for word in ("profiling", "not checked"))
 
 
 def _numbers(titles: list[str]) -> bool:
-    has_title = bool(titles) and not titles[0].startswith("before this edit")
-    return has_title and any(unit in titles[0] for unit in (" us", " ms"))
+    title = timed_title(titles)
+    return bool(title) and not title.startswith("before this edit")
 
 
 async def _until_numbers(editor: Editor, uri: str, seconds: float = 60.0) -> None:

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from accelopt_benchmarks.result import GoalResult, not_measured
+from accelopt_lsp.demo.editor import timed_title
 from accelopt_lsp.own_process import own_process
 
 ROUNDS = 7
@@ -93,8 +94,8 @@ def _once(
         if lens:
             document = {"uri": file.as_uri(), "languageId": "python", "version": 1, "text": file.read_text()}
             client.send({"method": "textDocument/didOpen", "params": {"textDocument": document}})
-            while not _has_time(titles := client.lens_titles(file)) or (
-                not profiled and "profiling" in titles[0]
+            while not (title := timed_title(client.lens_titles(file))) or (
+                not profiled and "profiling" in title
             ):
                 pass
         lens_time = time.perf_counter() - clock
@@ -104,10 +105,6 @@ def _once(
     finally:
         client.close()
     return answered, lens_time
-
-
-def _has_time(titles: list[str]) -> bool:
-    return bool(titles) and any(unit in titles[0] for unit in (" us", " ms"))
 
 
 class _Client:

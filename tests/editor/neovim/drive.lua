@@ -78,9 +78,9 @@ local range = { start = { line = 0, character = 0 }, ['end'] = { line = vim.fn.l
 seen.hints = #(ask('textDocument/inlayHint', { textDocument = vim.lsp.util.make_text_document_params(), range = range }) or {})
 
 wait('the optimize action', 60, function() return choose('^Optimize silu') ~= nil end)
-wait('a suggestion', 150, function() return lens('checked faster') ~= nil end)
-seen.offer = lens('checked faster')
-wait('the end of the search', 150, function() return lens('cancel') == nil end)
+wait('a suggestion', 150, function() return lens(' checked: ') ~= nil end)
+seen.offer = lens(' checked: ')
+wait('the end of the search', 150, function() return lens('Cancel') == nil end)
 local before = table.concat(vim.api.nvim_buf_get_lines(0, 0, -1, false), '\n')
 seen.action = choose('x est%.')
 wait('the edit', 60, function() return table.concat(vim.api.nvim_buf_get_lines(0, 0, -1, false), '\n') ~= before end)

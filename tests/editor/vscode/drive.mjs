@@ -5,7 +5,7 @@ import { drive, textOf } from './page.mjs';
 
 const [url, shots] = process.argv.slice(2);
 
-await drive(url, shots, async ({ page, seen, mark, shot, settled, lens, openFile, command, answer, choose, toast, until, preview }) => {
+await drive(url, shots, async ({ page, seen, mark, shot, settled, lens, openFile, command, answer, choose, toast, until, preview, showBest }) => {
   await page.waitForSelector('.explorer-folders-view .monaco-list-row >> text=nki_silu.py', { timeout: 60_000 });
   mark('workbench');
 
@@ -29,17 +29,17 @@ await drive(url, shots, async ({ page, seen, mark, shot, settled, lens, openFile
   await progress.waitFor({ timeout: 120_000 });
   seen.progress = await progress.innerText();
   mark('tried');
-  await lens(/checked faster/).waitFor({ timeout: 120_000 });
+  await lens(/\d checked:/).waitFor({ timeout: 120_000 });
   mark('suggestion');
   await shot('3-searching');
-  await lens(/cancel/).waitFor({ state: 'detached', timeout: 120_000 });
-  seen.offer = await textOf(lens(/checked faster/));
+  await lens(/Cancel/).waitFor({ state: 'detached', timeout: 120_000 });
+  seen.offer = await textOf(lens(/\d checked:/));
   mark('search ended');
   await settled(toast(/silu: \d suggestions/));
   seen.announced = await textOf(toast(/silu: \d suggestions/));
   await shot('3-suggestion');
 
-  await until(() => lens(/^all versions$/).click({ timeout: 4000 }), '.quick-input-list .monaco-list-row');
+  await until(() => lens(/\d checked:/).click({ timeout: 4000 }), '.quick-input-list .monaco-list-row');
   await page.locator('.quick-input-list .monaco-list-row', { hasText: 'est.' }).nth(1).waitFor();
   seen.versions = await page.locator('.quick-input-list .monaco-list-row').allInnerTexts();
   await shot('3-versions');
@@ -71,7 +71,7 @@ await drive(url, shots, async ({ page, seen, mark, shot, settled, lens, openFile
     await page.waitForSelector('.monaco-diff-editor', { state: 'detached' });
   };
   const open = async (which) => {
-    await until(() => lens(/^all versions$/).click({ timeout: 4000 }), '.quick-input-list .monaco-list-row');
+    await until(() => lens(/\d checked:/).click({ timeout: 4000 }), '.quick-input-list .monaco-list-row');
     const rows = page.locator('.quick-input-list .monaco-list-row', { hasText: 'est.' });
     await rows.nth(which).waitFor();
     await rows.nth(which).click();
@@ -79,12 +79,12 @@ await drive(url, shots, async ({ page, seen, mark, shot, settled, lens, openFile
   };
   await reject('Undo');
   await toFile();
-  await lens(/^all versions$/).waitFor();
+  await lens(/\d checked:/).waitFor();
   await open(1);
   await reject('not now');
   await toFile();
   mark('rejected');
-  await until(() => lens(/checked faster/).click({ timeout: 4000 }), '.monaco-diff-editor');
+  await showBest();
 
   await page.click('.editor-actions a[aria-label^="Accept This Version"]');
   await page.waitForSelector('.monaco-diff-editor', { state: 'detached', timeout: 60_000 });

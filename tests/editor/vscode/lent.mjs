@@ -28,7 +28,7 @@ await drive(url, shots, async ({ page, seen, mark, shot, settled, lens, openFile
   await question.locator('.monaco-button', { hasText: 'Send it from now on' }).click();
 
   await page.locator('.statusbar-item', { hasText: /[1-9]\d* of \d+ tried/ }).waitFor({ timeout: 120_000 });
-  await until(() => lens(/^pause$/).click({ timeout: 4000 }), '.codelens-decoration a >> text=paused (resume)');
+  await until(() => lens(/Pause the search/).click({ timeout: 4000 }), '.codelens-decoration a >> text=Resume the search');
   mark('paused');
   await status(/paused/).click();
   await page.locator('.quick-input-list .monaco-list-row', { hasText: 'Resume: Optimizing double' }).waitFor();
@@ -36,18 +36,18 @@ await drive(url, shots, async ({ page, seen, mark, shot, settled, lens, openFile
   await page.keyboard.press('Escape');
 
   await command('AccelOpt: Restart the Server');
-  await lens(/resume the search/).waitFor({ timeout: 120_000 });
-  seen.interrupted = await textOf(lens(/resume the search/));
+  await lens(/Resume the search \(/).waitFor({ timeout: 120_000 });
+  seen.interrupted = await textOf(lens(/Resume the search \(/));
   mark('interrupted');
   await shot('11-interrupted');
-  await until(() => lens(/resume the search/).click({ timeout: 4000 }), '.statusbar-item >> text=Optimizing double');
+  await until(() => lens(/Resume the search \(/).click({ timeout: 4000 }), '.statusbar-item >> text=Optimizing double');
   mark('goes on');
 
   const end = toast(/candidates/);
   await end.waitFor({ timeout: 240_000 });
   await settled(end);
   seen.end = await end.innerText();
-  seen.lens = await textOf(lens(/checked faster/));
+  seen.lens = await textOf(lens(/\d checked:/));
   mark('search ended');
   await shot('12-ended');
 

@@ -57,7 +57,7 @@ async function settled(locator) {
 export const textOf = async (locator) => (await locator.textContent())?.replaceAll('\u00a0', ' ') ?? '';
 
 function hands(page) {
-  return {
+  const person = {
     preview: page.frameLocator('iframe.webview').frameLocator('iframe#active-frame'),
 
     settled,
@@ -83,6 +83,14 @@ function hands(page) {
 
     lens: (text) => page.locator('.codelens-decoration a, .codelens-decoration span', { hasText: text }).first(),
 
+    /** Open the diff of the best checked version: the lens shows a single one at once, and lists several. */
+    async showBest() {
+      const listed = '.quick-input-list .monaco-list-row >> text=est.';
+      await person.until(() => person.lens(/\d checked:/).click({ timeout: 4000 }), `.monaco-diff-editor, ${listed}`);
+      if (await page.locator(listed).first().isVisible()) await page.keyboard.press('Enter');
+      await page.waitForSelector('.monaco-diff-editor');
+    },
+
     async openFile(name) {
       await page.dblclick(`.explorer-folders-view .monaco-list-row >> text=${name}`);
       await page.waitForSelector(`.tabs-container .tab.active >> text=${name}`, { timeout: 90_000 });
@@ -106,4 +114,5 @@ function hands(page) {
       throw new Error(`nothing led to ${arrived}`);
     },
   };
+  return person;
 }

@@ -12,8 +12,8 @@ await drive(url, shots, async ({ page, seen, mark, shot, lens, openFile, command
   mark('profiled');
   await page.locator('.view-line', { hasText: /def\s/ }).filter({ hasText: 'gate_kernel' }).first().click();
   await command('AccelOpt: Optimize the Kernel at the Cursor');
-  await lens(/checked faster/).waitFor({ timeout: 240_000 });
-  await lens(/cancel/).waitFor({ state: 'detached', timeout: 240_000 });
+  await lens(/\d checked:/).waitFor({ timeout: 240_000 });
+  await lens(/Cancel/).waitFor({ state: 'detached', timeout: 240_000 });
   mark('suggestion');
   await command('Notifications: Clear All Notifications');
   await command('View: Toggle Primary Side Bar Visibility');
@@ -22,7 +22,7 @@ await drive(url, shots, async ({ page, seen, mark, shot, lens, openFile, command
   await page.waitForFunction(() => document.querySelectorAll('.editor-group-container').length === 2);
   const below = page.locator('.editor-group-container').nth(1);
   await until(
-    () => below.locator('.codelens-decoration a', { hasText: /checked faster/ }).first().click({ timeout: 4000 }),
+    () => below.locator('.codelens-decoration a', { hasText: /\d checked:/ }).first().click({ timeout: 4000 }),
     '.monaco-diff-editor',
   );
   await page.waitForFunction(() => document.querySelectorAll('.monaco-diff-editor .view-line').length > 10);
