@@ -34,13 +34,8 @@ def unit_of(us: float) -> tuple[float, str]:
 
 def duration_text(us: float) -> str:
     """Return ``812 us``, ``2.47 ms``, ``1.2 s``."""
-    return span_text(us, us)
-
-
-def span_text(low_us: float, high_us: float) -> str:
-    """Return an interval in the unit that fits its upper end: ``812-980 us``, ``1.65-3.08 ms``."""
-    size, name = unit_of(high_us)
-    return f"{interval(low_us / size, high_us / size)} {name}"
+    size, name = unit_of(us)
+    return f"{rounded(us / size)} {name}"
 
 
 #: Characters of a hint; VS Code cuts at 43, and a hint shares the line with the code.

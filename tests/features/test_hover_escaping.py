@@ -9,13 +9,14 @@ import pytest
 
 from accelopt_lsp.features.hover import _kernel, _line
 from accelopt_lsp.features.wording import escaped
-from accelopt_lsp.state.state_store import KernelState
+from accelopt_lsp.state.state_store import Document, KernelState
 from accelopt_profiling.kernels import kernels_in
 from accelopt_profiling.measurement import Correctness, KernelMeasurement, LineCost
 from accelopt_profiling.quantity import Known, Quantity
 from accelopt_profiling.source_text import try_parse
 
 EVIL = "![x](https://evil/?key=1) <img src=x> [a](command:b) `c` **d** | e ~~f~~"
+DOCUMENT = Document("file:///k.py", "/k.py", read=True)
 #: Markup that no backslash stands before.
 MARKUP = re.compile(r"(?<!\\)(?:\\\\)*[\[<`~]")
 
@@ -33,7 +34,7 @@ def test_no_part_of_a_hover_can_be_markup(what: str) -> None:
         "counter": {"quantities": {EVIL: Quantity(1.0, Known.EXECUTED, EVIL)}},
     }  # fmt: skip
     result = replace(result, **changes.get(what, {}))
-    for page in (_kernel(state, result, True), _line(result, 3, True) or ""):
+    for page in (_kernel(DOCUMENT, state, result, True), _line(result, 3, True) or ""):
         assert not MARKUP.search(page)
         rows = [line for line in page.splitlines() if line.startswith("|")]
         assert all(len(re.findall(r"(?<!\\)\|", row)) == 4 for row in rows)

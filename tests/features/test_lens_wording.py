@@ -200,13 +200,46 @@ def test_a_hint_has_room_for_the_cause_the_time_and_the_share() -> None:
     assert len(line_hint("a cause of many words", 123456.0, 0.5)) <= WIDTH
 
 
-def test_a_hover_ends_what_it_says_of_the_result_with_a_full_stop() -> None:
+def test_a_hover_says_how_much_of_the_result_was_compared() -> None:
     kernel_result = result(
         estimate(911), correctness=Correctness("passed", "relative L2 error 4e-07", 4096, 4096)
     )
     text = hover(replace(STATE, kernels=(KernelState(KERNEL, kernel_result),)), KERNEL.line, markdown=True)
     assert text is not None
-    assert "reference (all 4,096 elements compared). Relative L2 error 4e-07.\n" in text
+    assert "- **result** agrees with the reference: all 4,096 elements; relative L2 error 4e-07\n" in text
+
+
+@pytest.mark.parametrize("markdown", [True, False])
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        KernelState(KERNEL, SHOWN),
+        KernelState(KERNEL, SHOWN, touched=True),
+        KernelState(KERNEL, result(estimate(911), correctness=Correctness(), case="x 64x64 fp32")),
+        KernelState(
+            KERNEL, result(Latency(), findings=[Finding("kernel-raised", 5, "error", "It\nraised.")])
+        ),
+        KernelState(KERNEL, result(measured(3.2, 3.1, 3.3), bound=None, percent_of_peak=None)),
+    ],
+)
+def test_a_hover_has_five_rows_and_then_the_details(kernel: KernelState, markdown: bool) -> None:
+    text = hover(replace(STATE, kernels=(kernel,)), KERNEL.line, markdown)
+    assert text is not None
+    title, rows, rule, *details = text.split("\n\n")
+    assert title == ("**silu** on trn1" if markdown else "silu on trn1")
+    names = [row.removeprefix("- **").split(" ")[0].strip("*:") for row in rows.splitlines()]
+    assert names == ["time", "bound", "why", "result", "next"]
+    assert rule == "---"
+    assert details
+
+
+def test_a_hover_counts_what_was_compared() -> None:
+    detail = "relative L2 error 2e-08 against the reference in float64, 512 of 4,096 elements compared, those that a"
+    known = result(estimate(911), correctness=Correctness("passed", detail, 512, 4096))
+    text = hover(replace(STATE, kernels=(KernelState(KERNEL, known),)), KERNEL.line, markdown=False)
+    assert text is not None
+    says = "result: agrees with the reference: 512 of 4,096 elements, those that a sample of the programs writes;"
+    assert f"{says} relative L2 error 2e-08 against the reference in float64\n" in text
 
 
 @pytest.mark.parametrize(
@@ -239,7 +272,11 @@ def test_another_target_or_host_is_no_change() -> None:
         (executed(114_688), "114,688"),
         (executed(117_440_512, "B"), "117 MB"),
         (executed(512, "B"), "512 B"),
-        (estimated(911.2, 819.9, 1002.4, "us"), "0.82-1 ms"),
+        (estimated(911.2, 819.9, 1002.4, "us"), "820-1,000 us"),
+        (executed(12_582_912, "sectors"), "12.6 M sectors"),
+        (executed(24_580, "B per partition"), "24.6 kB per partition"),
+        (estimated(585e3, 528e3, 641e3, "bytes"), "530-640 kB"),
+        (estimated(33.0, 7.97, 66.8, "%"), "8-67 %"),
         (executed(0.01234, "us"), "0.0123 us"),
         (not_measured("us"), "-"),
         (Quantity(41.25, Known.COMPILED, "%"), "41.2 %"),

@@ -33,16 +33,16 @@ async def test_the_server_compares_with_the_reference(real: Editor, tmp_path: Pa
     uri = real.open(path)
     await real.title(uri, f"us on {case.target}")
     if not case.checks:
-        await hover_with(real, uri, line, "Result not checked")
+        await hover_with(real, uri, line, "not checked")
         return
-    await hover_with(real, uri, line, "The result agrees with the reference")
+    await hover_with(real, uri, line, "agrees with the reference")
     real.set_text(uri, case.changed(case.fault))
     real.save(uri)
     diagnostic = await real.diagnostic(uri, "wrong-result")
     assert "times what is allowed" in diagnostic.message
     real.set_text(uri, case.changed(case.rewrite))
     real.save(uri)
-    await hover_with(real, uri, line, "The result agrees with the reference")
+    await hover_with(real, uri, line, "agrees with the reference")
     await real.no_diagnostic(uri, "wrong-result")
 
 

@@ -15,7 +15,6 @@ from accelopt_profiling.duration import (
     interval,
     known_interval,
     rounded,
-    span_text,
     unit_of,
 )
 from accelopt_profiling.measurement import Finding, KernelMeasurement, Latency, short_text, worst
@@ -73,31 +72,40 @@ def duration_interval(latency: Latency) -> str:
 
 
 def quantity(value: Quantity) -> str:
-    """Return a quantity in a table cell, without how it is known: that has a column of its own."""
+    """Return a quantity in a table cell, without how it is known: that has a column of its own.
+
+    ``12.6 M sectors``, ``530-640 kB``, ``22-190 us``.
+    """
     if value.value is None:
         return "-"
     low = high = value.value
     if value.known is Known.ESTIMATED and value.low is not None and value.high is not None:
         low, high = value.low, value.high
-    if value.unit == "us":
-        return span_text(low, high)
-    if value.unit in ("B", "bytes"):
-        first, last = _bytes(low), _bytes(high)
-        return last if first == last else f"{first} to {last}"
-    unit = _singular(value.unit) if low == high == 1 else value.unit
-    return f"{number(low) if low == high else interval(low, high)}{f' {unit}' if unit else ''}"
+    scale, unit = _scaled_unit(value.value, _singular(value.unit) if low == high == 1 else value.unit)
+    text = number(low / scale) if low == high else known_interval(low / scale, high / scale)
+    return f"{text} {unit}".rstrip()
+
+
+def _scaled_unit(size: float, unit: str) -> tuple[float, str]:
+    """Return the factor and the name of the unit that fits ``size``: ``MB``, ``kB per partition``, ``M sectors``."""
+    if unit == "us":
+        return unit_of(size)
+    if unit == "%":
+        return 1.0, unit
+    first, _, rest = unit.partition(" ")
+    in_bytes = first in ("B", "bytes")
+    least = 1e3 if in_bytes else 1e6
+    scale, prefix = next(((s, p) for s, p in _PREFIXES if size >= s >= least), (1.0, ""))
+    return scale, (f"{prefix}B {rest}" if in_bytes else f"{prefix} {unit}").strip()
+
+
+#: Counts are written in full below a million, bytes below a thousand.
+_PREFIXES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 
 
 def _singular(unit: str) -> str:
     """Return the unit of one: ``launch`` of ``launches``, ``program`` of ``programs``; ``per thread`` stays."""
     return re.sub(r"^(\w+ch)es\b|^(\w{3,})s\b", lambda plural: plural[1] or plural[2], unit)
-
-
-def _bytes(value: float) -> str:
-    for unit, scale in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
-        if value >= scale:
-            return f"{rounded(value / scale)} {unit}"
-    return f"{number(value)} B"
 
 
 def percent(value: float) -> str:
