@@ -82,6 +82,16 @@ _FINDING_CODES = {
 }  # fmt: skip
 
 
+#: An import of what every run of a kernel needs.
+_NEEDED_IMPORT = re.compile(r"\s*(import|from)\s+(torch|triton|numpy)\b")
+
+
+def _import_line(text: str) -> int | None:
+    """Return the 1-based line that first imports a package which all runs need."""
+    lines = enumerate(text.splitlines(), 1)
+    return next((number for number, line in lines if _NEEDED_IMPORT.match(line)), None)
+
+
 class MeasurementBuilder:
     """Builds the measurement of ``kernels`` of one file from the messages of its steps on the host ``host``."""
 
@@ -165,6 +175,8 @@ class MeasurementBuilder:
         line = f", line {error.line}" if error.line else ""
         where = "" if own or str(error.file) in error.message else f"{error.file}{line}: "
         at = error.line if own and error.line else kernels[0].line
+        if code == "missing-package" and error.line is None:
+            at = _import_line(self._file.text) or at
         setting = LIMITS.get(code)
         finding = Finding(code, at, "error", f"{where}{error.message}")
         if self._inferred is not None:

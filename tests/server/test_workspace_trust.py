@@ -166,3 +166,26 @@ async def test_the_status_names_a_folder_that_is_not_trusted(
         return bool(editor.statuses[-1].state == "idle")
 
     await editor.until(ready, "a status of the other folder")
+
+
+@pytest.mark.slow
+async def test_a_question_that_went_away_comes_again_when_the_person_asks_for_a_run(
+    editor: Editor, tmp_path: Path
+) -> None:
+    (tmp_path / "accelopt.toml").write_text(SETTINGS)
+    await editor.begin("vscode", tmp_path, trusted=None)
+    uri = editor.open(tmp_path / "k.py", KERNELS)
+    await editor.title(uri, "not trusted")
+    await editor.await_questions(1)
+    assert (await editor.execute("optimize", {"uri": uri}))["job"] is None
+    await editor.await_questions(2)
+    editor.answers = ["Trust this folder"]
+    assert (await editor.execute("trust", {"uri": uri})) == {"asked": True}
+    await editor.title(uri, "est. 900 us")
+    await editor.await_questions(4)  # the last is about the project's settings
+    editor.answers = ["Use them"]
+
+    async def nothing_left() -> bool:
+        return (await editor.execute("trust", {"uri": uri})) == {"asked": False}
+
+    await editor.until(nothing_left, "the settings to be approved")

@@ -3,11 +3,15 @@ import * as vscode from 'vscode';
 import { actions } from '../../accelopt_lsp/accelopt_lsp/actions.json';
 import { onKernelAtCursor } from './cursor';
 import { forget, showMemory } from './memory';
+import { installPackages, installServer } from './installation';
+import { chooseInterpreter } from './interpreter';
 import { showMenu } from './menu';
 import { chooseModel } from './models';
+import { PackageFixes } from './packages';
 import { onChosenPython } from './python';
 import { askForModelKey } from './secrets';
 import { Server } from './server';
+import { keep } from './settings';
 import { StatusItem } from './status';
 import { SuggestionView } from './suggestion';
 import { showVersions, tellEnd } from './versions';
@@ -33,6 +37,11 @@ export function activate(context: vscode.ExtensionContext): void {
   command('accelopt.pause', () => running.execute('pause', {}));
   command('accelopt.showMemory', () => showMemory(running));
   command('accelopt.forget', () => forget(running));
+  command('accelopt.install', async () => (await installServer(context, output)) && running.restart());
+  command('accelopt.installTorch', async () => (await installPackages(context, output)) && running.restart());
+  command('accelopt.chooseInterpreter', () => chooseInterpreter(context, output));
+  command('accelopt.trust', () => trust(running));
+  command('accelopt.runHere', () => keep({ host: 'local' }));
   command('accelopt.chooseModel', () => chooseModel());
   command('accelopt.setModelKey', async () => (await askForModelKey(context)) && running.restart());
   command('accelopt.restart', () => running.restart({ asked: true }));
@@ -44,7 +53,9 @@ export function activate(context: vscode.ExtensionContext): void {
   command('accelopt.explainSuggestion', (uri?: vscode.Uri) => suggestions.explain(uri));
   command('accelopt.rejectSuggestion', (uri?: vscode.Uri) => suggestions.reject(uri));
 
+  const fixes = new PackageFixes(context, output);
   context.subscriptions.push(
+    vscode.languages.registerCodeActionsProvider({ scheme: 'file', language: 'python' }, fixes, { providedCodeActionKinds: [PackageFixes.kind] }),
     vscode.workspace.onDidGrantWorkspaceTrust(() => running.restart()),
     vscode.workspace.onDidChangeConfiguration((change) => {
       if (change.affectsConfiguration('accelopt.interpreter')) {
@@ -54,6 +65,15 @@ export function activate(context: vscode.ExtensionContext): void {
   );
   void onChosenPython(context, output, () => void running.restart());
   void running.restart(); // not waited for: the commands are there at once
+}
+
+/** Trust what is open: the editor's own page where it restricts the window, else the server asks about the folder. */
+async function trust(running: Server): Promise<void> {
+  if (!vscode.workspace.isTrusted) {
+    await vscode.commands.executeCommand('workbench.trust.manage');
+  } else {
+    await running.execute('trust', { uri: vscode.window.activeTextEditor?.document.uri.toString() });
+  }
 }
 
 /** A sentence from the person goes to the model that proposes rewrites. */

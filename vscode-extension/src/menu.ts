@@ -2,6 +2,7 @@
 import * as vscode from 'vscode';
 import type { Server } from './server';
 import { openSettings } from './settings';
+import { MENDS } from './states';
 import type { Status } from './status';
 
 interface Choice extends vscode.QuickPickItem {
@@ -12,17 +13,22 @@ const line = (label: string): Choice => ({ label, kind: vscode.QuickPickItemKind
 
 export async function showMenu(server: Server, status: Status): Promise<void> {
   const run = (label: string, command: string): Choice => ({ label, run: () => vscode.commands.executeCommand(command) });
-  const choices: Choice[] = [];
+  const choices: Choice[] = (MENDS[status.state] ?? []).map(({ icon, title, command }) => run(`$(${icon}) ${title}`, command));
+  choices.push(...await fixes());
+  if (choices.length) {
+    choices.unshift(line(vscode.l10n.t('what helps')));
+  }
+  const jobs: Choice[] = [];
   for (const { job, kind, title, paused } of status.jobs ?? []) {
     if (kind === 'optimize') {
-      choices.push(paused
+      jobs.push(paused
         ? { label: `$(debug-start) ${vscode.l10n.t('Resume: {0}', title)}`, run: () => server.execute('resume', { job }) }
         : { label: `$(debug-pause) ${vscode.l10n.t('Pause: {0}', title)}`, run: () => server.execute('pause', { job }) });
     }
-    choices.push({ label: `$(stop-circle) ${vscode.l10n.t('Cancel: {0}', title)}`, run: () => server.execute('cancel', { job }) });
+    jobs.push({ label: `$(stop-circle) ${vscode.l10n.t('Cancel: {0}', title)}`, run: () => server.execute('cancel', { job }) });
   }
-  if (choices.length) {
-    choices.unshift(line(vscode.l10n.t('running')));
+  if (jobs.length) {
+    choices.push(line(vscode.l10n.t('running')), ...jobs);
   }
   if (vscode.window.activeTextEditor?.document.languageId === 'python' && server.isRunning) {
     choices.push(
@@ -38,6 +44,7 @@ export async function showMenu(server: Server, status: Status): Promise<void> {
   }
   choices.push(
     line('AccelOpt'),
+    run(`$(search) ${vscode.l10n.t('Choose a Python...')}`, 'accelopt.chooseInterpreter'),
     run(`$(sparkle) ${vscode.l10n.t('Choose one of the editor\'s models...')}`, 'accelopt.chooseModel'),
     run(`$(key) ${vscode.l10n.t('Set the model\'s key...')}`, 'accelopt.setModelKey'),
     { label: `$(gear) ${vscode.l10n.t('Open the settings')}`, run: () => openSettings() },
@@ -46,4 +53,18 @@ export async function showMenu(server: Server, status: Status): Promise<void> {
   );
   const chosen = await vscode.window.showQuickPick(choices, { title: ['AccelOpt', status.message].join(': '), placeHolder: status.detail });
   await chosen?.run?.();
+}
+
+/** What mends the findings of the file in front: no problem, a limit, a missing package. */
+async function fixes(): Promise<Choice[]> {
+  const document = vscode.window.activeTextEditor?.document;
+  if (document?.languageId !== 'python') {
+    return [];
+  }
+  const actions = await vscode.commands.executeCommand<vscode.CodeAction[]>(
+    'vscode.executeCodeActionProvider', document.uri, new vscode.Range(0, 0, document.lineCount, 0), 'quickfix.accelopt');
+  return actions.map(({ title, command }) => ({
+    label: `$(wrench) ${title}`,
+    run: () => command && vscode.commands.executeCommand(command.command, ...(command.arguments ?? [])),
+  }));
 }

@@ -3,12 +3,14 @@ import * as vscode from 'vscode';
 import {
   LanguageClient, RevealOutputChannelOn, State, TransportKind, type LanguageClientOptions, type ServerOptions,
 } from 'vscode-languageclient/node';
-import { WrongInterpreter, findServer, offerEnvironment } from './environment';
+import { WrongInterpreter, findServer } from './environment';
+import { offerInstallation } from './installation';
 import { complete, lendsModels } from './models';
 import { showPage } from './page';
 import { chosenPythons } from './python';
 import { serverEnvironment } from './secrets';
-import { openSettings, serverSettings } from './settings';
+import { serverSettings } from './settings';
+import { MENDS, tell } from './states';
 import type { Status, StatusItem } from './status';
 
 /** How a search ended, and the versions that it checked. */
@@ -26,7 +28,6 @@ export class Server implements vscode.Disposable {
   private starting: Promise<void> | undefined;
   private again = false;
   private asked = false;
-  private offering = false;
 
   constructor(
     private readonly context: vscode.ExtensionContext,
@@ -63,7 +64,8 @@ export class Server implements vscode.Disposable {
   async execute<T>(name: string, argument: object): Promise<T | undefined> {
     await this.starting;
     if (!this.client?.isRunning()) {
-      void this.tellProblem(vscode.l10n.t('The AccelOpt server is not running.'));
+      const { state, detail } = this.status.shown;
+      void tell(state in MENDS ? state : 'stopped', [vscode.l10n.t('The AccelOpt server is not running.'), detail].filter(Boolean).join(' '));
       return undefined;
     }
     return this.client.sendRequest<T>('workspace/executeCommand', { command: `accelopt.server.${name}`, arguments: [argument] });
@@ -83,9 +85,9 @@ export class Server implements vscode.Disposable {
     try {
       const found = await findServer(this.context, this.output);
       if (!found) {
-        const detail = vscode.l10n.t('Set accelopt.interpreter, or restart the server to install one.');
-        this.status.show({ state: 'stopped', message: vscode.l10n.t('Not installed'), detail });
-        void this.offer(this.asked);
+        const detail = vscode.l10n.t('No Python of this machine has the AccelOpt server.');
+        this.status.show({ state: 'not-installed', message: vscode.l10n.t('Not installed'), detail });
+        void (this.asked ? vscode.commands.executeCommand('accelopt.showMenu') : offerInstallation(this.context, this.output));
         return;
       }
       this.output.info(`Server: ${found.command} ${found.args.join(' ')} (${found.why})`);
@@ -105,41 +107,9 @@ export class Server implements vscode.Disposable {
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error);
       this.output.error(`The server could not be started: ${error}`);
-      this.status.show({ state: 'stopped', message: vscode.l10n.t('Not running'), detail: reason });
-      void this.tellProblem(vscode.l10n.t('AccelOpt could not start its server: {0}', reason), error instanceof WrongInterpreter);
-    }
-  }
-
-  /** Offer to install the server; a restart in the meantime does not wait for the answer. */
-  private async offer(asked: boolean): Promise<void> {
-    if (this.offering) {
-      return;
-    }
-    this.offering = true;
-    try {
-      if (await offerEnvironment(this.context, this.output, asked)) {
-        await this.restart();
-      }
-    } catch (error) {
-      this.output.error(`The server could not be installed: ${error}`);
-      const lines = (error instanceof Error ? error.message : String(error)).trim().split('\n');
-      void this.tellProblem(vscode.l10n.t('AccelOpt could not install its server: {0}', lines.at(-1) ?? ''), true);
-    } finally {
-      this.offering = false;
-    }
-  }
-
-  /** Say what is wrong, with a way to what can be done about it. */
-  private async tellProblem(message: string, chooses = false): Promise<void> {
-    const output = vscode.l10n.t('Show the Output');
-    const other = chooses ? vscode.l10n.t('Choose a Python...') : vscode.l10n.t('Restart the Server');
-    const answer = await vscode.window.showErrorMessage(message, other, output);
-    if (answer === output) {
-      this.output.show();
-    } else if (answer === other && chooses) {
-      await openSettings('accelopt.interpreter');
-    } else if (answer === other) {
-      await this.restart({ asked: true });
+      const state = error instanceof WrongInterpreter ? 'wrong-interpreter' : 'stopped';
+      this.status.show({ state, message: vscode.l10n.t('Not running'), detail: reason });
+      void tell(state, vscode.l10n.t('AccelOpt could not start its server: {0}', reason));
     }
   }
 

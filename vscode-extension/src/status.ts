@@ -1,8 +1,11 @@
 // One item in the status bar: what the server is doing, and a click away from what can be done about it.
 import * as vscode from 'vscode';
+import { MENDS } from './states';
 
 export interface Status {
-  state: 'idle' | 'profiling' | 'optimizing' | 'paused' | 'host-unreachable' | 'untrusted' | 'starting' | 'stopped';
+  state:
+    | 'idle' | 'profiling' | 'optimizing' | 'paused' | 'host-unreachable' | 'untrusted' // as the server says
+    | 'starting' | 'not-installed' | 'wrong-interpreter' | 'stopped'; // as the extension knows
   message: string;
   detail?: string;
   target?: string;
@@ -17,6 +20,8 @@ const ICONS: Record<Status['state'], string> = {
   'host-unreachable': '$(debug-disconnect)',
   'untrusted': '$(shield)',
   'starting': '$(sync~spin)',
+  'not-installed': '$(cloud-download)',
+  'wrong-interpreter': '$(error)',
   'stopped': '$(error)',
 };
 
@@ -38,7 +43,7 @@ export class StatusItem implements vscode.Disposable {
     this.item.text = `${ICONS[status.state] ?? ''} AccelOpt${calm ? '' : `: ${status.message}`}`;
     const target = status.target && vscode.l10n.t('Target: {0}', status.target);
     this.item.tooltip = [status.message, status.detail, target].filter(Boolean).join('\n');
-    this.item.backgroundColor = ['host-unreachable', 'stopped', 'untrusted'].includes(status.state) ? WARNING : undefined;
+    this.item.backgroundColor = status.state in MENDS ? WARNING : undefined;
     void vscode.commands.executeCommand('setContext', 'accelopt.state', status.state);
     void vscode.commands.executeCommand('setContext', 'accelopt.running', Boolean(status.jobs?.length));
   }

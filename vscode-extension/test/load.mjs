@@ -1,4 +1,4 @@
-// A module of the extension, bundled with the stand-in for the editor's API, which comes with it.
+// Modules of the extension, bundled with the stand-in for the editor's API, which comes with them.
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
@@ -6,17 +6,18 @@ import { build } from 'esbuild';
 
 const here = path.dirname(new URL(import.meta.url).pathname);
 
-/** The module `src/NAME.ts`, and the stand-in that it sees. */
-export async function load(name) {
-  const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'accelopt-module-'));
-  const contents = `export * as vscode from 'vscode'; export * as module from './src/${name}';`;
-  const outfile = path.join(folder, 'module.mjs');
+/** The modules `src/NAME.ts` by their names, and the stand-in that they see. */
+export async function load(...names) {
+  const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'accelopt-modules-'));
+  const lines = ['export { clients } from \'vscode-languageclient/node\';', ...names.map((name) => `export * as ${name} from './src/${name}';`)];
+  const outfile = path.join(folder, 'modules.mjs');
   await build({
-    stdin: { contents, resolveDir: path.join(here, '..'), loader: 'ts' }, bundle: true, platform: 'node', format: 'esm', outfile,
-    alias: { vscode: path.join(here, 'vscode_stand_in.mjs') },
+    stdin: { contents: ['export * as vscode from \'vscode\';', ...lines].join('\n'), resolveDir: path.join(here, '..'), loader: 'ts' },
+    bundle: true, platform: 'node', format: 'esm', outfile, logLevel: 'error',
+    alias: { vscode: path.join(here, 'vscode_stand_in.mjs'), 'vscode-languageclient/node': path.join(here, 'client_stand_in.mjs') },
     banner: { js: "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);" },
   });
-  const { module, vscode } = await import(outfile);
+  const { vscode, ...module } = await import(outfile);
   fs.rmSync(folder, { recursive: true });
   return { module, vscode };
 }

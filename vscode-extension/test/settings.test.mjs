@@ -4,7 +4,7 @@ import { before, beforeEach, test } from 'node:test';
 import { load } from './load.mjs';
 
 let settings, vscode;
-before(async () => ({ module: settings, vscode } = await load('settings')));
+before(async () => ({ module: { settings }, vscode } = await load('settings')));
 beforeEach(() => vscode.begin());
 
 test('only what was set is sent, tables whole', () => {

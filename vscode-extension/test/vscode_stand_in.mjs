@@ -57,3 +57,9 @@ export const commands = {
 };
 export const extensions = { getExtension: () => undefined };
 export const lm = undefined;
+export class EventEmitter {
+  listeners = [];
+  event = (listener) => this.listeners.push(listener) && disposable;
+  fire = (value) => this.listeners.forEach((listener) => listener(value));
+  dispose() {}
+}

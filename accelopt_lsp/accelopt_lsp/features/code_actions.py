@@ -60,6 +60,8 @@ def _all(state: Document, first: int, last: int, jobs: list[BackgroundJob]) -> I
         if any(k.kernel.beta1 for k in state.kernels):
             yield offer("migrate", where)
         yield offer("showRuns", where)
+    if state.untrusted is not None:
+        yield offer("trust", where)
     for job in jobs:
         at = {"job": job.id, "uri": state.uri}
         if job.kind == "optimize":

@@ -35,7 +35,7 @@ def findings(state: Document) -> list[Finding]:
         if kernel.shown is not None:
             current += _old(kernel.shown.findings) if kernel.old else kernel.shown.findings
         current += _from_history(kernel)
-    unique = list(_once(current))
+    unique = list(_once(map(_of_surroundings, current)))
     gravest = sorted(unique, key=lambda f: _GRAVEST_FIRST.index(f.severity))[:MOST]
     listed = sorted(gravest, key=lambda f: f.line)
     if rest := len(unique) - len(listed):
@@ -66,15 +66,17 @@ def _old(run_findings: Iterable[Finding]) -> list[Finding]:
     ]
 
 
+def _of_surroundings(finding: Finding) -> Finding:
+    """Return a missing package as what it is: nothing wrong with the text."""
+    return replace(finding, severity="information") if finding.code == "missing-package" else finding
+
+
 def _once(items: Iterable[Finding]) -> Iterator[Finding]:
-    """Yield the same thing on the same line once, and a missing problem once per file."""
+    """Yield the same thing on the same line once; a missing problem or package once per file."""
     keys: set[tuple[str, int, str]] = set()
     for finding in items:
-        key = (
-            (finding.code, 0, "")
-            if finding.code == "no-problem"
-            else (finding.code, finding.line, finding.message)
-        )
+        once_per_file = finding.code in ("no-problem", "missing-package")
+        key = (finding.code, 0, "") if once_per_file else (finding.code, finding.line, finding.message)
         if key not in keys:
             keys.add(key)
             yield finding

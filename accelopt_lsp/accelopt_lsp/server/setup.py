@@ -105,6 +105,7 @@ def build_parts(session: Session) -> Parts:
     suggestions = SuggestionActions(session, sync.text_changes)
     features = (
         profiles,
+        trust,
         suggestions,
         Searches(session, pages),
         Explanations(session, suggestions, pages),
