@@ -16,6 +16,7 @@ import click
 from accelopt_agent.rules.catalogue import Rule, rules
 from accelopt_lsp.actions import ACTIONS
 from accelopt_lsp.cli.main import accelopt
+from accelopt_lsp.language.operation_text import facts
 from accelopt_lsp.settings.schema import Setting, all_settings, environment_only
 from accelopt_profiling.gate.probes.registry import PROBES
 from accelopt_profiling.gate.probes.text import TEXT_PROBES
@@ -142,16 +143,7 @@ def _function(row: Operation) -> str:
     forms = {"beta1": "Beta 1", "current": "today"}
     lines = [f"- {forms[d]}: `{row.short}{signature}`" for d, signature in row.signatures.items()]
     lines += [f"- as an `op` alone: {forms[dialect]}" for dialect in row.tokens]
-    where = [*row.engines, *(f"{name} on request" for name in row.also)]
-    facts = {
-        "engines": ", ".join(where),
-        "result": row.shape,
-        "from": f"generation {row.generation}" if row.generation else "",
-        "limits": ", ".join(f"{name} {limit}" for name, limit in row.limits.items()),
-        "versions": ", ".join(f"{change} {text}" for change, text in row.changes.items()),
-        "example": f"`{row.example}`" if row.example else "",
-    }
-    lines += [f"- {name}: {text}" for name, text in facts.items() if text]
+    lines += [f"- {name}: {f'`{text}`' if name == 'example' else text}" for name, text in facts(row).items()]
     listed = "\n".join(lines)
     return f"### {row.name}\n\n{row.about}.\n\n{listed}\n"
 

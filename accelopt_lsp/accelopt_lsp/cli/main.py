@@ -22,6 +22,7 @@ COMMANDS = {
     "problem": "problem:problem",
     "migrate": "migrate:migrate",
     "record": "record:record",
+    "stubs": "stubs:stubs",
     "optimize": "optimize:optimize",
     "verify": "verify:verify",
     "accept": "accept:accept",

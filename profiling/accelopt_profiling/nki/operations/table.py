@@ -134,7 +134,7 @@ class Operation:
 
 @cache
 def table() -> dict[str, Any]:
-    """Return the file: "versions", "packages", "families", "functions", "opcodes", "names", "methods"."""
+    """Return the file, by its keys: "versions", "pages", "values", "functions", "names", "methods" and others."""
     text = resources.files(__package__).joinpath("operations.json").read_text("utf-8")
     content: dict[str, Any] = json.loads(text)
     return content

@@ -1,0 +1,3 @@
+"""Commands with a home of their own."""
+
+from support.command import accelopt, home  # noqa: F401  (fixtures)
