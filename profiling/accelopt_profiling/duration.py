@@ -1,6 +1,4 @@
-"""Writes times for people: one unit for all ends of an interval, three significant digits, and what a line costs in
-the few characters that an editor shows at its end.
-"""
+"""Writes times for people: one unit for all ends of an interval, and the digits that are known."""
 
 from __future__ import annotations
 
@@ -36,16 +34,3 @@ def duration_text(us: float) -> str:
     """Return ``812 us``, ``2.47 ms``, ``1.2 s``."""
     size, name = unit_of(us)
     return f"{rounded(us / size)} {name}"
-
-
-#: Characters of a hint; VS Code cuts at 43, and a hint shares the line with the code.
-WIDTH = 30
-
-
-def line_hint(cause: str, us: float, share: float) -> str:
-    """Return ``strided, est. 1.24 ms, 50 %``: the cause, an estimated time in microseconds and its share (0..1) of the
-    kernel's. What does not fit is left out from the end, the cause last."""
-    parts = [cause, f"est. {duration_text(us)}", f"{share:.0%}".replace("%", " %")]
-    while len(parts) > 1 and len(", ".join(parts)) > WIDTH:
-        parts.pop()
-    return ", ".join(parts)[:WIDTH]

@@ -84,15 +84,17 @@ class Finding:
 class LineCost:
     """The cost of one source line (1-based): a text that tells all of it, and its quantities by name.
 
-    ``share`` is the line's part (0..1) of the kernel's critical resource, None when unknown. ``hint`` is what an editor
-    has room for (``duration.line_hint``): the cause, the time and the share; empty where the text is short enough.
+    ``share`` is the line's part (0..1) of the kernel's critical resource, None when unknown; where engines work beside
+    each other, of the kernel's time on ``engine``, so that those of all lines may come to more than 1. ``cause`` says
+    in a few words why it costs that: "strided", "waits on VectorE"; empty where the text does.
     """
 
     line: int
     text: str
     share: float | None = None
     quantities: dict[str, Quantity] = field(default_factory=dict)
-    hint: str = ""
+    cause: str = ""
+    engine: str = ""
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -15,7 +16,6 @@ from accelopt_lsp.features.hover import hover
 from accelopt_lsp.features.lens import result_title
 from accelopt_lsp.features.wording import change
 from accelopt_lsp.state.state_store import Document, KernelState
-from accelopt_profiling.duration import WIDTH, line_hint
 from accelopt_profiling.kernels import Kernel
 from accelopt_profiling.measurement import Correctness, Finding, KernelMeasurement, Latency, LineCost
 from accelopt_profiling.quantity import Known, Quantity, estimated, executed, not_measured
@@ -189,15 +189,68 @@ def test_a_duration_chooses_its_unit(latency: Latency, text: str) -> None:
     assert wording.duration_interval(latency) == text
 
 
-def test_a_hint_has_room_for_the_cause_the_time_and_the_share() -> None:
+def with_lines(lines: list[LineCost], **more: object) -> Document:
+    return replace(STATE, kernels=(KernelState(KERNEL, result(estimate(911), lines=lines, **more)),))
+
+
+def test_a_hint_has_room_for_the_cause_and_the_share() -> None:
     long = LineCost(4, "read ~8.59 GB (67.1 MB unique), 6x16 B async copies, 2 layout conversions", 0.5)
-    short = replace(long, line=5, hint=line_hint("strided", 1240.0, 0.5))
-    state = replace(STATE, kernels=(KernelState(KERNEL, result(estimate(911), lines=[long, short])),))
-    first, second = hints(state, 1, 9)
+    short = replace(long, line=5, cause="strided")
+    first, second = hints(with_lines([long, short]), ["pass"] * 9, 1, 9)
     assert first.text == "read ~8.59 GB (67.1 MB unique)"
-    assert second.text == "strided, est. 1.24 ms, 50 %"
+    assert second.text == "strided, 50 %"
     assert second.tooltip.startswith(long.text)
-    assert len(line_hint("a cause of many words", 123456.0, 0.5)) <= WIDTH
+    assert "50 % of what limits silu, est. 410-500 us" in second.tooltip
+
+
+def test_shares_of_engines_that_overlap_are_those_of_the_busiest() -> None:
+    costs = [
+        LineCost(3, "DMA est. 473 us, 28 %", 0.28, engine="DMA"),
+        LineCost(4, "ScalarE est. 186 us, 11 %", 0.11, engine="ScalarE"),
+        LineCost(5, "VectorE est. 949 us, 56 %; waits", 0.56, cause="waits on ScalarE", engine="VectorE"),
+        LineCost(6, "DMA est. 473 us, 28 %", 0.28, cause="512 B pieces", engine="DMA"),
+        LineCost(7, "VectorE est. 300 us, 18 %", 0.18, engine="VectorE"),
+    ]
+    busy = {"DMA busy": estimated(900, 800, 1000, "us"), "VectorE busy": estimated(950, 900, 1000, "us")}
+    shown = list(hints(with_lines(costs, quantities=busy), ["pass"] * 9, 1, 9))
+    assert [h.text for h in shown] == [
+        "DMA, overlaps", "ScalarE, overlaps", "VectorE 56 %, waits on ScalarE", "DMA, 512 B pieces", "VectorE 18 %",
+    ]  # fmt: skip
+    assert sum(int(m[1]) for h in shown if (m := re.search(r"(\d+) %", h.text))) <= 100
+    assert "keeps DMA busy for 28 % of the time, beside VectorE, which is busiest" in shown[0].tooltip
+    assert all("est." not in h.text for h in shown)
+
+
+CALLS = """\
+import nki
+@nki.jit
+def silu(x):
+    a = nl.load(
+        x[0],  # the first )
+        mask="(",
+    )
+    for i in nl.affine_range(
+        4
+    ):
+        b = f(a); c = g(b)
+        d = b + \\
+            c
+"""
+
+
+@pytest.mark.parametrize(("line", "end"), [(4, 7), (5, 7), (8, 10), (10, 10), (11, 11), (12, 13)])
+def test_a_hint_stands_behind_its_statement(line: int, end: int) -> None:
+    kernel = Kernel("silu", "nki", 3, 2, 13, "hash")
+    known = result(estimate(911), lines=[LineCost(line, "DMA", 0.5, cause="DMA")])
+    state = replace(STATE, kernels=(KernelState(kernel, known),))
+    assert [h.line for h in hints(state, CALLS.splitlines(True), 1, 99)] == [end]
+    assert list(hints(state, CALLS.splitlines(True), 1, end - 1)) == []
+
+
+def test_a_text_that_cannot_be_read_leaves_hints_where_they_are() -> None:
+    state = with_lines([LineCost(4, "DMA", 0.5, cause="DMA")])
+    for text in ("x = (\n" * 9, '"x\n' * 9, " x\n    y\n  z\n" * 3, ""):
+        assert [h.line for h in hints(state, text.splitlines(True), 1, 99)] == [4]
 
 
 def test_a_hover_says_how_much_of_the_result_was_compared() -> None:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from accelopt_lsp.features.wording import percent, quantity
+from accelopt_lsp.features.statements import statement_end
+from accelopt_lsp.features.wording import duration, percent, quantity
 from accelopt_lsp.state.state_store import Document
-from accelopt_profiling.duration import WIDTH
-from accelopt_profiling.measurement import LineCost
+from accelopt_profiling.measurement import KernelMeasurement, Latency, LineCost
 
 #: A line matters when it takes at least this share (0..1) of the kernel's critical resource.
 MATTERS = 0.05
+
+#: Characters of a hint; VS Code cuts at 43, and a hint shares the line with the code.
+WIDTH = 30
 
 
 @dataclass(frozen=True)
@@ -23,23 +26,84 @@ class Hint:
     tooltip: str
 
 
-def hints(state: Document, first: int, last: int) -> Iterator[Hint]:
-    """Yield the hints of the lines ``first``..``last`` (1-based, included). Kernels whose text changed have
-    none."""
+def hints(state: Document, lines: Sequence[str], first: int, last: int) -> Iterator[Hint]:
+    """Yield the hints of the lines ``first``..``last`` (1-based, included) of a text.
+
+    One stands behind the last line of the statement that it is about, the costliest first. Kernels whose text changed
+    have none.
+    """
     for kernel in state.kernels:
         if kernel.shown is None or kernel.old:
             continue
+        busiest = busiest_engine(kernel.shown)
+        by_end: dict[int, list[LineCost]] = {}
         for cost in kernel.shown.lines:
-            if first <= cost.line <= last and (cost.share is None or cost.share >= MATTERS) and cost.text:
-                yield Hint(cost.line, cost.hint or _shortened(cost.text), _tooltip(cost))
+            if cost.text and (cost.share is None or cost.share >= MATTERS):
+                end = _end(state, lines, cost.line)
+                if first <= end <= last:
+                    by_end.setdefault(end, []).append(cost)
+        for end, costs in by_end.items():
+            costliest = max(costs, key=lambda cost: cost.share or 0.0)
+            about = "\n".join(_tooltip(kernel.shown, cost, busiest, len(costs) > 1) for cost in costs)
+            yield Hint(end, _text(costliest, busiest), about)
 
 
-def _tooltip(cost: LineCost) -> str:
-    rows = [cost.text]
-    if cost.share is not None:
-        rows.append(f"{percent(cost.share * 100)} % of what limits this kernel")
+def busiest_engine(result: KernelMeasurement) -> str:
+    """Return the engine that is busy longest; empty where nothing overlaps, or nobody says."""
+    busy = {
+        name.removesuffix(" busy"): q.value or 0.0
+        for name, q in result.quantities.items()
+        if name.endswith(" busy")
+    }
+    return max(busy, key=lambda engine: busy[engine], default="")
+
+
+def _end(state: Document, lines: Sequence[str], line: int) -> int:
+    around = state.kernel_at(line)
+    return (
+        line
+        if around is None
+        else statement_end(lines, line, around.kernel.first_line, around.kernel.end_line)
+    )
+
+
+def _text(cost: LineCost, busiest: str) -> str:
+    """Return ``strided, 33 %``, ``VectorE 56 %, waits on DMA`` or, for an engine that works beside the busiest,
+    ``DMA, overlaps``: shares that are shown come to 100 % at most."""
+    share = "" if cost.share is None else f"{percent(cost.share * 100)} %"
+    if not cost.engine:
+        parts = [cost.cause, share] if cost.cause else [cost.text]
+    elif cost.engine == busiest:
+        parts = [f"{cost.engine} {share}", cost.cause]
+    else:
+        parts = [cost.engine, cost.cause or "overlaps"]
+    return _shortened(", ".join(part for part in parts if part))
+
+
+def _tooltip(result: KernelMeasurement, cost: LineCost, busiest: str, with_line: bool) -> str:
+    rows = [f"line {cost.line}: {cost.text}" if with_line else cost.text]
+    if share := share_text(result, cost, busiest):
+        rows.append(share)
     rows += [f"{name.replace('_', ' ')}: {quantity(q)} ({q.known})" for name, q in cost.quantities.items()]
     return "\n".join(rows)
+
+
+def share_text(result: KernelMeasurement, cost: LineCost, busiest: str) -> str:
+    """Return what a line's share is a share of; empty where it has none."""
+    if cost.share is None:
+        return ""
+    if not cost.engine:
+        part = duration(_part(result.latency, cost.share))
+        return f"{percent(cost.share * 100)} % of what limits {result.name}, {part}"
+    beside = "" if cost.engine == busiest or not busiest else f", beside {busiest}, which is busiest"
+    return f"keeps {cost.engine} busy for {percent(cost.share * 100)} % of the time{beside}"
+
+
+def _part(whole: Latency, share: float) -> Latency:
+    if whole.us is None:
+        return whole
+    low, high = (end and end * share for end in (whole.low_us, whole.high_us))
+    return Latency(whole.us * share, low, high, whole.known)
 
 
 def _shortened(text: str) -> str:

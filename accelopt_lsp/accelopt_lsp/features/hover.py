@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from accelopt_lsp.features.hints import busiest_engine, share_text
 from accelopt_lsp.features.wording import (
     WRONG,
     change,
@@ -157,8 +158,8 @@ def _line(result: KernelMeasurement, line: int, markdown: bool) -> str | None:
         return None
     escape = _shown if markdown else str
     parts = [escape(cost.text)] if cost.text else []
-    if cost.share is not None:
-        parts.append(f"{percent(cost.share * 100)} % of what limits {escape(result.name)}")
+    if share := share_text(result, cost, busiest_engine(result)):
+        parts.append(escape(share))
     rows = [(name.replace("_", " "), quantity(q), str(q.known)) for name, q in cost.quantities.items()]
     if rows:
         parts.append(_table(rows, markdown))

@@ -38,7 +38,7 @@ class Text:
     """The lines of a document, to place things in: whole lines and line ends, in the client's units."""
 
     def __init__(self, lines: Sequence[str], codec: PositionCodec) -> None:
-        self._lines, self._codec = lines, codec
+        self.lines, self._codec = lines, codec
 
     def line_range(self, line: int) -> types.Range:
         """Return the 1-based ``line`` from its first character that is not blank to its end; clamped to the
@@ -55,14 +55,14 @@ class Text:
 
     def position(self, line: int, column: int) -> types.Position:
         """Return a 0-based line and column in code points, as the client counts."""
-        body = self._lines[line] if line < len(self._lines) else ""
+        body = self.lines[line] if line < len(self.lines) else ""
         return types.Position(line, self._codec.client_num_units(body[:column]))
 
     def _index(self, line: int) -> int:
-        return min(max(line - 1, 0), max(len(self._lines) - 1, 0))
+        return min(max(line - 1, 0), max(len(self.lines) - 1, 0))
 
     def _body(self, index: int) -> str:
-        return self._lines[index].rstrip("\r\n") if index < len(self._lines) else ""
+        return self.lines[index].rstrip("\r\n") if index < len(self.lines) else ""
 
 
 def text_changes(

@@ -231,12 +231,9 @@ def _answers(server: AccelOptServer) -> None:
         settings = session.configuration.cached(state.path) if state else None
         if state is None or settings is None or not settings.editor.hints:
             return []
-        items = list(hints.hints(state, params.range.start.line + 1, params.range.end.line + 1))
-        return (
-            convert.inlay_hints(items, session.documents.lines(session.documents.opened(state.uri)))
-            if items
-            else []
-        )
+        text = session.documents.lines(session.documents.opened(state.uri))
+        items = hints.hints(state, text.lines, params.range.start.line + 1, params.range.end.line + 1)
+        return convert.inlay_hints(items, text)
 
     def show_hover(params: types.HoverParams) -> types.Hover | None:
         state = session.state.get(params.text_document.uri)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from accelopt_profiling.duration import duration_text, line_hint
+from accelopt_profiling.duration import duration_text
 from accelopt_profiling.kernels import Kernel
 from accelopt_profiling.measurement import (
     Correctness,
@@ -90,23 +90,22 @@ def lines(answer: TimeEstimate) -> list[LineCost]:
         if engine == DMA:
             size, pieces = plan.line_bytes.get(line, 0), max(1, plan.line_descriptors.get(line, 1))
             moved = f"{_bytes(size)}, {_bytes(size / pieces)} pieces"
-            text = f"DMA est. {_time(ns)}, {share:.0%}: {moved}"
-            cause = f"{_bytes(size / pieces)} DMA" if size / pieces < _GOOD_PIECE else "DMA"
+            text = f"DMA est. {_time(ns)}, {100 * share:.0f} %: {moved}"
+            cause = f"{_bytes(size / pieces)} pieces" if size / pieces < _GOOD_PIECE else ""
         else:
-            text = f"{engine} est. {_time(ns)}, {share:.0%}"
-            cause = engine
-        hint = line_hint(cause, ns / 1000, share)
+            text = f"{engine} est. {_time(ns)}, {100 * share:.0f} %"
+            cause = ""
         wait = waiting.get(line)
         if wait is not None:
             text += f"; {_wait_text(wait)}"
             if wait.ns > ns:
-                hint = line_hint(f"waits on {wait.cause_engine}", wait.ns / 1000, wait.ns / plan.total)
+                cause = f"waits on {wait.cause_engine}"
         details = {f"{e} busy": _interval(answer, t * scale) for e, t in engines.items()}
         if wait is not None:
             details[f"{wait.engine} waits"] = _interval(answer, wait.ns / 1000)
         if line in plan.line_bytes:
             details["dma_bytes"] = executed(plan.line_bytes[line], "B")
-        costs.append(LineCost(line, text, share, details, hint))
+        costs.append(LineCost(line, text, share, details, cause, engine))
     return [cost for cost in costs if cost.share is None or cost.share >= _WORTH / 10]
 
 
@@ -127,7 +126,7 @@ def _no_room(answer: TimeEstimate) -> list[Finding]:
         Finding(
             "capacity", line, "warning",
             f"Tiles made here do not fit in SBUF together with what else is alive: by estimate {_bytes(size)} are "
-            f"{what}, {size / moved:.0%} of all bytes moved. Use them sooner or make them smaller.",
+            f"{what}, {100 * size / moved:.0f} % of all bytes moved. Use them sooner or make them smaller.",
         )
         for sizes, what in (
             (residency.spilled, "written out and read back"), (residency.loaded_again, "loaded once more"),
@@ -167,8 +166,8 @@ def _small_transfers(answer: TimeEstimate) -> list[Finding]:
                 else "Pieces of 2 KiB or more use them well: make the free dimension of the tile larger."
             )
             message = (
-                f"This transfer moves pieces of {_bytes(piece)} and keeps the DMA engines busy for {busy:.0%} of the "
-                f"time. {advice}"
+                f"This transfer moves pieces of {_bytes(piece)} and keeps the DMA engines busy for {100 * busy:.0f} % "
+                f"of the time. {advice}"
             )
             severity: Severity = "warning" if busy >= _WORTH_A_WARNING else "information"
             findings.append(Finding("small-dma", line, severity, message))

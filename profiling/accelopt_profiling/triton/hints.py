@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 
-from accelopt_profiling.duration import line_hint
 from accelopt_profiling.measurement import Finding, LineCost
 from accelopt_profiling.quantity import Quantity, compiled, estimated, executed
 from accelopt_profiling.triton.capture.session import LaunchExecution
@@ -255,8 +254,8 @@ def with_code(lines: list[LineCost], facts: CompiledFacts) -> list[LineCost]:
 def with_hints(
     lines: list[LineCost], counts: LaunchCounts, facts: CompiledFacts | None, estimate: LaunchEstimate
 ) -> list[LineCost]:
-    """Give each counted line its share of what limits the kernel and, in a hint, its part of the estimated time. A
-    launch that is limited by its own overhead has no such parts."""
+    """Give each counted line its share of what limits the kernel, and its cause. A launch that is limited by its own
+    overhead has no such parts."""
     if estimate.bound in ("launch", "program starts") or estimate.latency.us is None:
         return lines
     of_line = _AMOUNTS.get(estimate.bound, _sectors)
@@ -280,8 +279,7 @@ def with_hints(
             share = amounts[cost.line] / total
             waits = estimate.bound == "latency" and share > 0
             cause = "waits for load" if waits else _cause(cost, line, facts)
-            hint = line_hint(cause, share * estimate.latency.us, share)
-            cost = dataclasses.replace(cost, share=share, hint=hint)
+            cost = dataclasses.replace(cost, share=share, cause=cause)
         hinted.append(cost)
     return hinted
 

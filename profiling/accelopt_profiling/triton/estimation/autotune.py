@@ -6,7 +6,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from accelopt_profiling.duration import WIDTH
 from accelopt_profiling.measurement import Finding, LineCost
 from accelopt_profiling.quantity import executed
 from accelopt_profiling.targets import GpuTarget
@@ -46,9 +45,7 @@ class AutotuneConfiguration:
         tried = f"{len(configurations)} of {total}" if len(configurations) < total else f"{total}"
         text = f"assumes {self.text}: shortest estimate of {tried} configurations"
         quantities = {"configurations": executed(len(configurations), "configurations")}
-        return LineCost(
-            line, text, share=None, quantities=quantities, hint=f"shortest of {tried} configs"[:WIDTH]
-        )
+        return LineCost(line, text, share=None, quantities=quantities, cause=f"shortest of {tried} configs")
 
 
 def tried_for(execution: LaunchExecution, executions: Sequence[LaunchExecution]) -> list[LaunchExecution]:
