@@ -268,3 +268,11 @@ def read_source(path: Path) -> str:
         return read_text(path)
     except UnreadableFileError as error:
         raise UserError(f"{path} {error.why}.") from None
+
+
+def examples_folder() -> Path:
+    """Return the example kernels: inside the installed package, or at the root of the checkout that it is
+    in."""
+    package = Path(__file__).parent
+    packed = package / "examples"
+    return packed if packed.is_dir() else package.parents[1] / "examples"

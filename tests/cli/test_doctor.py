@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from support.command import Command
 
-from accelopt_lsp.cli import doctor
+from accelopt_lsp import installation
 from accelopt_profiling.triton_adapter.versions import unsupported
 
 
@@ -39,16 +39,16 @@ def test_what_is_broken_comes_with_its_repair(accelopt: Command, home: Path) -> 
 
 def test_what_is_absent_comes_with_its_repair(monkeypatch: pytest.MonkeyPatch) -> None:
     def absent(name: str) -> str:
-        raise doctor.importlib.metadata.PackageNotFoundError(name)
+        raise installation.importlib.metadata.PackageNotFoundError(name)
 
-    monkeypatch.setattr(doctor.importlib.metadata, "version", absent)
-    monkeypatch.setattr(doctor.shutil, "which", lambda name: None)
-    monkeypatch.setattr(doctor.importlib.util, "find_spec", lambda name: None)
-    assert doctor.torch().state == "absent"
-    assert "accelopt-lsp[triton]" in doctor.triton().fix
-    assert doctor.package("numpy", "numpy", needed=True).state == "broken"
-    assert doctor.ptxas().state == "absent"
-    assert doctor.nvidia().state == "absent"
+    monkeypatch.setattr(installation.importlib.metadata, "version", absent)
+    monkeypatch.setattr(installation.shutil, "which", lambda name: None)
+    monkeypatch.setattr(installation.importlib.util, "find_spec", lambda name: None)
+    assert installation.torch().state == "absent"
+    assert "accelopt-lsp[triton]" in installation.triton().fix
+    assert installation.package("numpy", "numpy", needed=True).state == "broken"
+    assert installation.ptxas().state == "absent"
+    assert installation.nvidia().state == "absent"
 
 
 def test_a_gpu_is_named_with_what_was_never_run_on_one(
@@ -58,7 +58,7 @@ def test_a_gpu_is_named_with_what_was_never_run_on_one(
     program.write_text("#!/bin/sh\necho 'NVIDIA H200, 580.159.03'\n")
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
-    check = doctor.nvidia()
+    check = installation.nvidia()
     assert check.state == "ok"
     assert check.found == "NVIDIA H200, 580.159.03; timing on GPUs: not yet run on a GPU"
     assert "accelopt bench device" in check.fix
@@ -68,8 +68,8 @@ def test_a_gpu_is_named_with_what_was_never_run_on_one(
     ("version", "state"), [("3.3.0", "ok"), ("3.9.0+git1", "ok"), ("3.2.0", "broken"), ("3.10.0", "broken")]
 )
 def test_tritons_version_counts(monkeypatch: pytest.MonkeyPatch, version: str, state: str) -> None:
-    monkeypatch.setattr(doctor.importlib.metadata, "version", lambda name: version)
-    check = doctor.triton()
+    monkeypatch.setattr(installation.importlib.metadata, "version", lambda name: version)
+    check = installation.triton()
     assert check.state == state
     assert check.fix == unsupported(version, sys.executable)
 

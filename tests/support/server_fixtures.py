@@ -31,6 +31,7 @@ def environment(tmp_path: Path, decisions: Path) -> dict[str, str]:
         "ACCELOPT_APPROVALS": str(tmp_path / "approvals.json"),
         "ACCELOPT_CONSENTS": str(tmp_path / "consents.json"),
         "XDG_CACHE_HOME": str(tmp_path / "cache"),
+        "XDG_DATA_HOME": str(tmp_path / "data"),
     }
 
 

@@ -31,5 +31,7 @@ export async function onKernelAtCursor(server: Server, name: string, more: objec
 
 /** Say what to do where there is no kernel at the cursor. */
 export function sayNoKernel(): void {
-  void vscode.window.showInformationMessage(vscode.l10n.t('Open a Python file and put the cursor into a kernel first.'));
+  const example = vscode.l10n.t('Open an Example');
+  void vscode.window.showInformationMessage(vscode.l10n.t('Open a Python file and put the cursor into a kernel first.'), example)
+    .then((answer) => answer === example && vscode.commands.executeCommand('accelopt.openExample'));
 }

@@ -117,7 +117,7 @@ async function fill(
 function server(context: vscode.ExtensionContext): string[] {
   const bundled = path.join(context.extensionPath, 'bundled');
   const wheel = fs.existsSync(bundled) ? fs.readdirSync(bundled).find((name) => name.endsWith('.whl')) : undefined;
-  return [wheel ? path.join(bundled, wheel) : 'accelopt-lsp'];
+  return [`${wheel ? path.join(bundled, wheel) : 'accelopt-lsp'}[model]`];
 }
 
 /** The newest Python on the path that can have the server. */

@@ -2,16 +2,19 @@
 import * as vscode from 'vscode';
 import { actions } from '../../accelopt_lsp/accelopt_lsp/actions.json';
 import { onKernelAtCursor } from './cursor';
+import { showDoctor } from './doctor';
+import { chooseTarget, openExample, showGuide } from './guide';
+import { addHost } from './hosts';
 import { forget, showMemory } from './memory';
 import { installPackages, installServer } from './installation';
 import { chooseInterpreter } from './interpreter';
 import { showMenu } from './menu';
-import { chooseModel } from './models';
+import { addModel, chooseModel } from './models';
 import { PackageFixes } from './packages';
 import { onChosenPython } from './python';
 import { askForModelKey } from './secrets';
 import { Server } from './server';
-import { keep } from './settings';
+import { keep, openSettings } from './settings';
 import { StatusItem } from './status';
 import { SuggestionView } from './suggestion';
 import { showVersions, tellEnd } from './versions';
@@ -32,7 +35,7 @@ export function activate(context: vscode.ExtensionContext): void {
       command(`accelopt.${name}`, () => onKernelAtCursor(running, name));
     }
   }
-  command('accelopt.optimizeWithInstructions', () => optimizeWithInstructions(running));
+  command('accelopt.optimizeWithInstructions', () => optimizeWithInstructions(running, status));
   command('accelopt.cancel', () => running.execute('cancel', {}));
   command('accelopt.pause', () => running.execute('pause', {}));
   command('accelopt.showMemory', () => showMemory(running));
@@ -43,6 +46,13 @@ export function activate(context: vscode.ExtensionContext): void {
   command('accelopt.trust', () => trust(running));
   command('accelopt.runHere', () => keep({ host: 'local' }));
   command('accelopt.chooseModel', () => chooseModel());
+  command('accelopt.addModel', () => addModel(context, running));
+  command('accelopt.addHost', () => addHost(running));
+  command('accelopt.chooseTarget', () => chooseTarget(context));
+  command('accelopt.openExample', () => openExample(context, output, running));
+  command('accelopt.showGuide', () => showGuide());
+  command('accelopt.doctor', () => showDoctor(running));
+  command('accelopt.openSettings', () => openSettings());
   command('accelopt.setModelKey', async () => (await askForModelKey(context)) && running.restart());
   command('accelopt.restart', () => running.restart({ asked: true }));
   command('accelopt.showOutput', () => output.show());
@@ -77,7 +87,15 @@ async function trust(running: Server): Promise<void> {
 }
 
 /** A sentence from the person goes to the model that proposes rewrites. */
-async function optimizeWithInstructions(running: Server): Promise<void> {
+async function optimizeWithInstructions(running: Server, status: StatusItem): Promise<void> {
+  if (running.isRunning && !status.shown.reached?.includes('model')) {
+    const add = vscode.l10n.t('Add a Model...');
+    const message = vscode.l10n.t('No model is configured, and only a model can follow instructions.');
+    if ((await vscode.window.showInformationMessage(message, add)) === add) {
+      await vscode.commands.executeCommand('accelopt.addModel');
+    }
+    return;
+  }
   const instructions = await vscode.window.showInputBox({
     title: vscode.l10n.t('Optimize the kernel at the cursor'),
     prompt: vscode.l10n.t('What the model should try, or leave alone'),

@@ -44,8 +44,13 @@ export async function showMenu(server: Server, status: Status): Promise<void> {
   }
   choices.push(
     line('AccelOpt'),
+    run(`$(book) ${vscode.l10n.t('Open the guide')}`, 'accelopt.showGuide'),
+    run(`$(beaker) ${vscode.l10n.t('Open an example kernel')}`, 'accelopt.openExample'),
+    run(`$(pulse) ${vscode.l10n.t('Check the installation...')}`, 'accelopt.doctor'),
+    run(`$(chip) ${vscode.l10n.t('Choose a target...')}`, 'accelopt.chooseTarget'),
     run(`$(search) ${vscode.l10n.t('Choose a Python...')}`, 'accelopt.chooseInterpreter'),
-    run(`$(sparkle) ${vscode.l10n.t('Choose one of the editor\'s models...')}`, 'accelopt.chooseModel'),
+    run(`$(add) ${vscode.l10n.t('Add a host...')}`, 'accelopt.addHost'),
+    run(`$(add) ${vscode.l10n.t('Add a model...')}`, 'accelopt.addModel'),
     run(`$(key) ${vscode.l10n.t('Set the model\'s key...')}`, 'accelopt.setModelKey'),
     { label: `$(gear) ${vscode.l10n.t('Open the settings')}`, run: () => openSettings() },
     run(`$(refresh) ${vscode.l10n.t('Restart the server')}`, 'accelopt.restart'),

@@ -25,6 +25,7 @@ export const MENDS: Partial<Record<Status['state'], Mend[]>> = {
   'host-unreachable': [
     mend('refresh', vscode.l10n.t('Try Again'), 'restart'),
     mend('home', vscode.l10n.t('Run Kernels on This Machine'), 'runHere'),
+    mend('add', vscode.l10n.t('Add a Host...'), 'addHost'),
     OUTPUT,
   ],
 };

@@ -44,6 +44,15 @@ test('every page of the walkthrough is there and packed', () => {
   assert.ok(manifest.files.includes('walkthrough/**') && manifest.files.includes('package.nls.json'));
 });
 
+test('every step of the guide ticks by what is true, which somebody tells', () => {
+  const told = [...source.matchAll(/(?:python|server): '(\w+)'/g)].map(([, step]) => step);
+  const status = read('../accelopt_lsp/accelopt_lsp/server/status.py');
+  for (const { id, completionEvents } of walkthroughs.flatMap(({ steps }) => steps)) {
+    const [, step] = /^onContext:accelopt\.reached\.(\w+)$/.exec(completionEvents[0]);
+    assert.ok(told.includes(step) || status.includes(`"${step}"`), id);
+  }
+});
+
 test('what a person reads in the source can be translated', () => {
   const shown = /(?:title|prompt|placeHolder|placeholder|tooltip|message|detail|label): '[A-Z]|show(?:Information|Warning|Error)Message\(\s*['"`]/g;
   assert.deepEqual(source.match(shown) ?? [], []);

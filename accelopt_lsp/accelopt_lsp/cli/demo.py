@@ -6,16 +6,8 @@ from pathlib import Path
 
 import click
 
-import accelopt_lsp
 from accelopt_lsp.cli.failures import wrong_input
-
-
-def examples_folder() -> Path:
-    """Return the example kernels: inside the installed package, or at the root of the checkout that it is
-    in."""
-    package = Path(accelopt_lsp.__file__).parent
-    packed = package / "examples"
-    return packed if packed.is_dir() else package.parents[1] / "examples"
+from accelopt_lsp.resources import examples_folder
 
 
 @click.command()

@@ -3,42 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from accelopt_lsp.cli.failures import Exit, wrong_input
 from accelopt_lsp.cli.options import json_option
 from accelopt_lsp.cli.terminal import err, out, print_json
-from accelopt_lsp.resources import host_named, settings_for
+from accelopt_lsp.reached_hosts import Reached, reach
+from accelopt_lsp.resources import settings_for
 from accelopt_lsp.stderr import printable, say
 
 if TYPE_CHECKING:
     from accelopt_lsp.settings.load import Settings
-    from accelopt_profiling.hosts.host import HostActivity
-    from accelopt_profiling.worker.isolation import Isolation
-
-
-@dataclass(frozen=True)
-class Reached:
-    """What one host answered; ``error`` says why it did not.
-
-    ``isolation`` is what its kernel lets a worker keep from user code, ``activity`` what runs there for this user now.
-    """
-
-    name: str
-    reachable: bool
-    python: str = ""
-    versions: dict[str, str] = field(default_factory=dict)
-    devices: list[dict[str, Any]] = field(default_factory=list)
-    memory_bytes: int = 0
-    memory_free_bytes: int = 0
-    resources: dict[str, float] = field(default_factory=dict)
-    isolation: Isolation | None = None
-    activity: HostActivity | None = None
-    error: str | None = None
 
 
 @click.command()
@@ -61,35 +39,7 @@ def hosts(names: tuple[str, ...], as_json: bool) -> int:
 
 
 async def _ask(settings: Settings, names: list[str]) -> list[Reached]:
-    return list(await asyncio.gather(*(_ask_one(settings, name) for name in names)))
-
-
-async def _ask_one(settings: Settings, name: str) -> Reached:
-    from accelopt_profiling.hosts.host import HostUnreachableError
-
-    host = host_named(settings, name)
-    try:
-        facts = await host.facts()
-        activity = await host.activity()
-    except HostUnreachableError as error:
-        return Reached(name, False, error=str(error))
-    finally:
-        await host.close()
-    own = [
-        worker for worker in activity.workers if worker.jobs or worker.waiting
-    ]  # the one just started has none
-    return Reached(
-        name,
-        True,
-        python=facts.python,
-        versions=facts.versions,
-        devices=facts.devices,
-        memory_bytes=facts.memory_bytes,
-        memory_free_bytes=facts.memory_free_bytes,
-        resources=facts.resources,
-        isolation=facts.isolation,
-        activity=replace(activity, workers=own),
-    )
+    return list(await asyncio.gather(*(reach(settings, name) for name in names)))
 
 
 def _print(reached: list[Reached]) -> None:
@@ -102,19 +52,18 @@ def _print(reached: list[Reached]) -> None:
             say(f"{host.name}: {host.error}")
             continue
         versions = ", ".join(f"{name} {version}" for name, version in sorted(host.versions.items()))
-        row = (host.name, host.python, versions, _devices(host), _memory(host), _doing(host))
+        row = (
+            host.name,
+            host.python,
+            versions,
+            ", ".join(host.device_names) or "none",
+            _memory(host),
+            _doing(host),
+        )
         table.add_row(*(printable(cell) for cell in row))
         if host.isolation is not None and host.isolation.note:
             say(f"{host.name}: {host.isolation.note}.")
     out().print(table)
-
-
-def _devices(host: Reached) -> str:
-    devices = [str(device.get("name", device)) for device in host.devices]
-    free = host.activity.resources_free if host.activity else {}
-    kinds = {n: a for n, a in host.resources.items() if n not in ("CPU", "memory", "object_store_memory")}
-    devices += [f"{name} {free.get(name, amount):g} of {amount:g} free" for name, amount in kinds.items()]
-    return ", ".join(devices) or "none"
 
 
 def _memory(host: Reached) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -64,8 +64,8 @@ class Arguments:
         return self.uri
 
 
-#: Does an action: returns the job that it started, or the answer to the command. Raises UserError.
-Handler = Callable[[Arguments], "BackgroundJob | dict[str, Any]"]
+#: Does an action: returns the job that it started, or the answer to the command, perhaps later. Raises UserError.
+Handler = Callable[[Arguments], "BackgroundJob | dict[str, Any] | Awaitable[dict[str, Any]]"]
 
 
 class Feature(Protocol):

@@ -23,6 +23,7 @@ class Profiles:
     def __init__(self, session: Session) -> None:
         self._editor, self._state, self._jobs = session.editor, session.state, session.jobs
         self._service, self._files, self.texts = session.service, session.files, ProfiledTexts()
+        self._status = session.status
 
     def start(self, uri: str, file: FileRequest) -> BackgroundJob:
         """Profile ``file``; a profile of the same document that still runs is cancelled first."""
@@ -60,6 +61,8 @@ class Profiles:
         self.texts.note(uri, file.source)
         self._state.update(uri, lambda state: state.with_profile_started(text_hash(file.text)))
         if file.stored is not None and not file.again:
+            if any(kernel.latency.us is not None for kernel in file.stored.kernels):
+                self._status.reached.add("profiled")
             self._state.show(uri, file.stored, file.source)
             return
         async with (
@@ -69,4 +72,6 @@ class Profiles:
             async for results in growing:
                 self._state.show(uri, results, file.source)
                 done = [k for k in results.kernels if k.latency.us is not None]
+                if done:
+                    self._status.reached.add("profiled")
                 progress.report(f"{len(done)} of {len(file.source.kernels)} kernels")

@@ -35,7 +35,17 @@ class SettingsSync:
         before = {state.uri: self._configuration.cached(state.path) for state in self._state.files()}
         self._configuration.changed(editor)
         roots = self._documents.folders or (Path.cwd(),)
-        targets = [(await self._configuration.of(str(root / "kernel.py"))).target for root in roots]
+        settings_of_roots = [await self._configuration.of(str(root / "kernel.py")) for root in roots]
+        targets = [settings.target for settings in settings_of_roots]
+        chosen = any(
+            {"target.triton", "target.nki"} & settings.origins.keys() for settings in settings_of_roots
+        )
+        asks = any(settings.asks_models for settings in settings_of_roots)
+        self._status.reached -= {"target", "model"}
+        if chosen:
+            self._status.reached.add("target")
+        if asks:
+            self._status.reached.add("model")
         triton = " or ".join(dict.fromkeys(t.triton for t in targets))
         nki = " or ".join(dict.fromkeys(t.nki or "as the file needs" for t in targets))
         self._status.target = f"{triton} (Triton), {nki} (NKI)"

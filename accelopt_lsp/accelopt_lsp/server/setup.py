@@ -4,6 +4,7 @@ starts work, and a failing one ends nothing else."""
 from __future__ import annotations
 
 import functools
+import inspect
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -26,6 +27,7 @@ from accelopt_lsp.server.document_sync import DocumentSync
 from accelopt_lsp.server.documents import file_path
 from accelopt_lsp.server.explanations import Explanations
 from accelopt_lsp.server.file_watcher import FileWatcher
+from accelopt_lsp.server.first_steps import FirstSteps
 from accelopt_lsp.server.limit_fix import LimitFix
 from accelopt_lsp.server.memory_view import MemoryView
 from accelopt_lsp.server.new_files import NewFiles
@@ -114,6 +116,7 @@ def build_parts(session: Session) -> Parts:
         NewFiles(session),
         LimitFix(session),
         Recordings(session, profiles),
+        FirstSteps(session, settings),
     )
     candidates = CandidateTexts(session, suggestions)
     return Parts(
@@ -329,6 +332,8 @@ def _command(session: Session, trust: WorkspaceTrust, action: Action, handler: H
             if action.runs:
                 await trust.require(args.uri, action.runs)
             done = handler(args)
+            if inspect.isawaitable(done):
+                done = await done
         except UserError as problem:
             session.editor.say(str(problem), "warning")
             return {"job": None, "message": str(problem)}

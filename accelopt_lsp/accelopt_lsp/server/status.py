@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -13,19 +13,23 @@ METHOD = "accelopt/status"
 
 State = Literal["idle", "profiling", "optimizing", "paused", "host-unreachable", "untrusted"]
 
+Step = Literal["target", "profiled", "accepted", "model"]
+
 #: What each kind of job makes the server be; of several, the first counts.
 _BUSY: dict[str, State] = {"optimize": "optimizing", "profile": "profiling"}
 
 
 @dataclass(frozen=True)
 class Status:
-    """``message`` is one line, ``detail`` what to do about it; ``jobs`` are the running ones."""
+    """``message`` is one line, ``detail`` what to do about it; ``jobs`` are the running ones. ``reached`` are the
+    steps of a first run that are true."""
 
     state: State
     message: str
     detail: str = ""
     target: str = ""
     jobs: tuple[dict[str, Any], ...] = ()
+    reached: tuple[Step, ...] = ()
 
 
 class StatusLine:
@@ -44,6 +48,7 @@ class StatusLine:
         self.target = ""
         self.host_problem: str | None = None
         self.isolation = ""
+        self.reached: set[Step] = set()
         self._last: Status | None = None
 
     def host_down(self, message: str) -> None:
@@ -56,10 +61,10 @@ class StatusLine:
         self.host_problem = None
 
     def update(self, jobs: Iterable[BackgroundJob]) -> Status:
-        status = self._now(tuple(jobs))
+        status = replace(self._now(tuple(jobs)), reached=tuple(sorted(self.reached)))
         if status != self._last:
             self._last = status
-            self._send({**asdict(status), "jobs": list(status.jobs)})
+            self._send({**asdict(status), "jobs": list(status.jobs), "reached": list(status.reached)})
         return status
 
     def _now(self, jobs: tuple[BackgroundJob, ...]) -> Status:

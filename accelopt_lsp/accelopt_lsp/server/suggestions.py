@@ -39,7 +39,7 @@ class SuggestionActions:
     """``text_changes(uri, seconds)`` waits for the next edit of a document; False when none came in that time."""
 
     def __init__(self, session: Session, text_changes: Callable[[str, float], Awaitable[bool]]) -> None:
-        self._editor, self._state = session.editor, session.state
+        self._editor, self._state, self._status = session.editor, session.state, session.status
         self._jobs, self._service = session.jobs, session.service
         self._documents, self._configuration = session.documents, session.configuration
         self._parser = session.parser
@@ -134,6 +134,7 @@ class SuggestionActions:
             )
         pair = await self._service.accept(suggestion.id, await self._settings(uri))
         self._editor.note(f"Remembered {_named(suggestion)} as the slow-fast pair {pair}.")
+        self._status.reached.add("accepted")
         self._forget(uri, suggestion)
 
     async def _reject(self, args: Arguments) -> None:

@@ -1,0 +1,50 @@
+// The guide of a first run: its steps tick when they are true, as the server and the extension know them.
+import * as vscode from 'vscode';
+import { interpreters } from './interpreter';
+import type { Server } from './server';
+import { keep } from './settings';
+import type { Status } from './status';
+
+/** The steps that the extension knows of; the others come with the server's status. */
+const OWN = { python: 'python', server: 'server' } as const;
+
+/** Tick the steps that are true now; one that was true once stays ticked, as VS Code remembers it. */
+export function tick(status: Status): void {
+  const running = !['starting', 'not-installed', 'wrong-interpreter', 'stopped'].includes(status.state);
+  const found = running || status.state === 'stopped';
+  const steps = [...(found ? [OWN.python] : []), ...(running ? [OWN.server] : []), ...(status.reached ?? [])];
+  for (const step of steps) {
+    void vscode.commands.executeCommand('setContext', `accelopt.reached.${step}`, true);
+  }
+}
+
+export const showGuide = (): Thenable<unknown> =>
+  vscode.commands.executeCommand('workbench.action.openWalkthrough', 'accelopt.accelopt#accelopt.start', false);
+
+/** Open the example that the kernels' Python can run: Triton's where it has Triton, else NKI's, which needs nothing. */
+export async function openExample(context: vscode.ExtensionContext, output: vscode.LogOutputChannel, server: Server): Promise<void> {
+  const [usual] = await interpreters(context, output);
+  await server.execute('openExample', { id: usual?.torch && usual.triton ? 'triton' : 'nki' });
+}
+
+interface Target extends vscode.QuickPickItem {
+  setting: string;
+  value: string;
+}
+
+/** Let the person choose what costs are stated for, of each kind of kernel. */
+export async function chooseTarget(context: vscode.ExtensionContext): Promise<void> {
+  const configuration = vscode.workspace.getConfiguration('accelopt');
+  const properties = context.extension.packageJSON.contributes.configuration.properties as Record<string, { enum: string[] }>;
+  const items = (setting: string, dialect: string): Target[] => properties[`accelopt.${setting}`].enum.map((value) => ({
+    setting, value,
+    label: `${configuration.get(setting) === value ? '$(check) ' : ''}${value || vscode.l10n.t('as the file needs')}`,
+    description: vscode.l10n.t('for {0} kernels', dialect),
+  }));
+  const title = vscode.l10n.t('The hardware that the cost of a kernel is stated for');
+  const chosen = await vscode.window.showQuickPick(
+    [...items('target.triton', 'Triton'), ...items('target.nki', 'NKI')], { title, matchOnDescription: true });
+  if (chosen) {
+    await keep({ [chosen.setting]: chosen.value });
+  }
+}
