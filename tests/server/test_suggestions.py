@@ -102,6 +102,29 @@ async def test_an_edit_that_the_editor_refuses_is_not_recorded(
     assert decided(decisions) == []
 
 
+async def test_an_accepted_version_shows_its_time_at_once_and_undo_withdraws_it(
+    editor: Editor, tmp_path: Path, decisions: Path
+) -> None:
+    """Before anything is saved or profiled; what is undone is no regression, by the message or by the editor."""
+    uri = await optimized(editor, "vscode", tmp_path / "k.py")
+    before, argument = editor.texts[uri], _argument(await editor.action(uri, 13, "Halve the cost"))
+    editor.may_answer.clear()
+    await editor.execute("accept", {"id": argument["id"], "apply": True})
+    title = await editor.title(uri, "est. 450 us")
+    assert "before this edit" not in title
+    assert "2.0x faster than last save" in title
+    editor.answers.append("Undo")
+    editor.may_answer.set()
+    title = await editor.title(uri, "est. 900 us")
+    assert "before this edit" not in title
+    assert editor.texts[uri] == before
+    await editor.action(uri, 13, "Halve the cost")
+    assert decided(decisions) == ["accepted", "offered again"]
+    editor.save(uri)
+    await editor.title(uri, "est. 900 us")
+    assert not [d for d in editor.diagnostics[uri] if d.code == "regression"]
+
+
 async def test_reject(editor: Editor, tmp_path: Path, decisions: Path) -> None:
     uri = await optimized(editor, "emacs", tmp_path / "k.py")
     action = await editor.action(uri, 13, "Reject: Halve the cost.")

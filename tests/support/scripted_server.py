@@ -160,7 +160,7 @@ class Scripted:
     async def reject(self, suggestion_id: str, settings: Settings, reason: str = "") -> str:
         return self._log(f"rejected {reason}".strip(), self._suggestions[suggestion_id])
 
-    async def unreject(self, suggestion_id: str, settings: Settings) -> None:
+    async def offer_again(self, suggestion_id: str, settings: Settings) -> None:
         self._log("offered again", self._suggestions[suggestion_id])
 
     async def learn(

@@ -56,7 +56,7 @@ def reject(suggestion_id: str, reason: str, undo: bool, as_json: bool) -> None:
     async def work(service: LocalService) -> tuple[Suggestion, str | None]:
         suggestion, settings = await suggestion_of(service, suggestion_id)
         if undo:
-            await service.unreject(suggestion.id, settings)
+            await service.offer_again(suggestion.id, settings)
             return suggestion, None
         rejection = await service.reject(suggestion.id, settings, reason)
         if not reason and not as_json and sys.stdin.isatty() and (why := _key_pressed()):

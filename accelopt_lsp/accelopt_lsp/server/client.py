@@ -53,6 +53,7 @@ class Client:
     status: bool = False
     pages: bool = False
     searches: bool = False
+    saves: bool = False
     models: bool = False
     icons: bool = False
     commands: frozenset[str] = frozenset()
@@ -73,6 +74,8 @@ class Client:
             "searchEnded",
             "languageModels",
             "icons",
+            "save",
+            "languageModels",
             "clientCommands",
         }
         settings = editor_settings({k: v for k, v in values.items() if k not in own})
@@ -85,6 +88,7 @@ class Client:
             status=values.get("status") is True,
             pages=values.get("pages") is True,
             searches=values.get("searchEnded") is True,
+            saves=values.get("save") is True,
             models=values.get("languageModels") is True,
             icons=values.get("icons") is True,
             commands=frozenset(c for c in commands if isinstance(c, str))

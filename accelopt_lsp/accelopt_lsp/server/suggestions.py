@@ -32,7 +32,10 @@ if TYPE_CHECKING:
 EDIT_ARRIVES = 3.0
 
 _APPLY, _SHOW, _LATER = "Apply", "Show diff", "Not now"
-_UNDO = "Undo"
+_SAVE, _UNDO = "Save", "Undo"
+
+#: The notification that asks the editor to save a document, ``{"uri"}``, where it says that it can.
+SAVE = "accelopt/save"
 
 
 class SuggestionActions:
@@ -40,9 +43,9 @@ class SuggestionActions:
 
     def __init__(self, session: Session, text_changes: Callable[[str, float], Awaitable[bool]]) -> None:
         self._editor, self._state, self._status = session.editor, session.state, session.status
-        self._jobs, self._service = session.jobs, session.service
+        self._jobs, self._tasks, self._service = session.jobs, session.tasks, session.service
         self._documents, self._configuration = session.documents, session.configuration
-        self._parser = session.parser
+        self._parser, self._files = session.parser, session.files
         self._text_changes = text_changes
 
     def actions(self) -> Mapping[str, Handler]:
@@ -133,26 +136,58 @@ class SuggestionActions:
                 'Send {"id": ..., "apply": true} to have the server apply it.'
             )
         pair = await self._service.accept(suggestion.id, await self._settings(uri))
-        self._editor.note(f"Remembered {_named(suggestion)} as the slow-fast pair {pair}.")
         self._status.reached.add("accepted")
-        self._forget(uri, suggestion)
+        fast = (await self._parser.find_kernels(suggestion.text)).kernels
+        content_hash = next((k.content_hash for k in fast if k.name == suggestion.kernel), "")
+        self._state.update(uri, lambda state: state.with_accepted(suggestion, content_hash))
+        await self._files.find_kernels(uri)
+        done = f"Accepted {_named(suggestion)}; remembered as the slow-fast pair {pair}."
+        if self._editor.asks:
+            self._tasks.start(self._after_accepting(suggestion, uri, content_hash, done))
+        else:
+            self._editor.note(done)
+
+    async def _after_accepting(self, suggestion: Suggestion, uri: str, content_hash: str, done: str) -> None:
+        """Offer to save the file, or to undo: the old text comes back, and the pair is withdrawn."""
+        saves = [_SAVE] if self._editor.client.saves else []
+        answer = await self._editor.ask(done, [*saves, _UNDO])
+        if answer == _SAVE:
+            self._editor.notify(SAVE, {"uri": uri})
+        elif answer == _UNDO:
+            back = replace(
+                suggestion,
+                id=f"{suggestion.id} undone",
+                base_text=suggestion.text,
+                text=suggestion.base_text,
+                base_hash=content_hash,
+                summary=f"undo {suggestion.summary}",
+            )
+            if await self._apply(back, uri):
+                await self._take_back(suggestion, uri)
+
+    async def _take_back(self, suggestion: Suggestion, uri: str) -> None:
+        await self._service.offer_again(suggestion.id, await self._settings(uri))
+        await self._files.find_kernels(uri)
+        self._editor.note(f"S{_named(suggestion)[1:]} is offered again.")
+        self._offer(uri, suggestion)
 
     async def _reject(self, args: Arguments) -> None:
         suggestion, uri = await self.find(args.id, args.uri)
-        settings = await self._settings(uri)
-        await self._service.reject(suggestion.id, settings)
+        await self._service.reject(suggestion.id, await self._settings(uri))
         done = f"Remembered that {_named(suggestion)} is not wanted."
         self._forget(uri, suggestion)
         if not self._editor.asks:
             self._editor.note(done)
             return
+        self._tasks.start(self._after_rejecting(suggestion, uri, done))
+
+    async def _after_rejecting(self, suggestion: Suggestion, uri: str, done: str) -> None:
+        """Ask for a reason, or undo it."""
         answer = await self._editor.ask(f"{done} Why?", [*REASONS, _UNDO])
         if answer == _UNDO:
-            await self._service.unreject(suggestion.id, settings)
-            self._editor.note(f"S{_named(suggestion)[1:]} is offered again.")
-            self._offer(uri, suggestion)
+            await self._take_back(suggestion, uri)
         elif answer in REASONS:
-            await self._service.reject(suggestion.id, settings, answer)
+            await self._service.reject(suggestion.id, await self._settings(uri), answer)
             self._editor.note(f"Remembered that {_named(suggestion)} is not wanted: {answer}.")
 
     async def _apply(self, suggestion: Suggestion, uri: str) -> bool:

@@ -239,10 +239,10 @@ class LocalService:
             settings, lambda memory: reject(memory, _required(memory, suggestion_id), reason)
         )
 
-    async def unreject(self, suggestion_id: str, settings: Settings) -> None:
-        from accelopt_agent.suggestions.accept import unreject
+    async def offer_again(self, suggestion_id: str, settings: Settings) -> None:
+        from accelopt_agent.suggestions.accept import offer_again
 
-        await self._memory.use(settings, lambda memory: unreject(memory, _required(memory, suggestion_id)))
+        await self._memory.use(settings, lambda memory: offer_again(memory, _required(memory, suggestion_id)))
 
     async def learn(
         self, file: FileRequest, slow: str, kernel: str | None = None, summary: str = ""

@@ -246,8 +246,8 @@ class Service(Protocol):
         the one before. Raises UserError."""
         ...
 
-    async def unreject(self, suggestion_id: str, settings: Settings) -> None:
-        """Offer a rejected suggestion again. Raises UserError."""
+    async def offer_again(self, suggestion_id: str, settings: Settings) -> None:
+        """Forget what was decided about a suggestion, its pair among it, and offer it again. Raises UserError."""
 
     async def learn(
         self, file: FileRequest, slow: str, kernel: str | None = None, summary: str = ""

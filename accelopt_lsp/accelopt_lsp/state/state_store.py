@@ -57,6 +57,34 @@ class KernelState:
         same = run is not None and not self.touched and run.kernel_hash == self.kernel.content_hash
         return run if same else None
 
+    def with_text_of(self, kernel: Kernel) -> KernelState:
+        """Return the state with the version before as the one shown, where its text is back."""
+        back = self.before is not None and self.before.content_hash == kernel.content_hash
+        if self.shown is None or self.shown.content_hash == kernel.content_hash or not back:
+            return self
+        return replace(self, shown=self.before, before=None)
+
+    def with_accepted(self, suggestion: Suggestion, content_hash: str) -> KernelState:
+        """Return the state of the suggested text: its time, and nothing that only a profile can tell."""
+        offers = tuple(s for s in self.suggestions if s.id != suggestion.id)
+        if self.shown is None:
+            return replace(self, suggestions=offers)
+        shown = replace(
+            self.shown,
+            latency=suggestion.fast,
+            bound=suggestion.fast_bound,
+            content_hash=content_hash,
+            receipt=suggestion.gate.receipt,
+            percent_of_peak=None,
+            waiting="",
+            quantities={},
+            lines=[],
+            findings=[],
+            timeline=None,
+            launches=(),
+        )
+        return replace(self, shown=shown, before=self.shown, suggestions=offers)
+
 
 @dataclass(frozen=True)
 class Document:
@@ -148,10 +176,23 @@ class Document:
         )
         return replace(self, kernels=tuple(kernels))
 
+    def with_accepted(self, suggestion: Suggestion, content_hash: str) -> Document:
+        """Return the state in which the suggested kernel, of that hash, stands in the text: its time is known.
+
+        The rest of a file with one kernel is what the suggestion was checked with.
+        """
+        kernels = tuple(
+            k.with_accepted(suggestion, content_hash) if k.kernel.name == suggestion.kernel else k
+            for k in self.kernels
+        )
+        rest = self.measured_rest if len(kernels) > 1 else None
+        return replace(self, kernels=kernels, measured_rest=rest)
+
     def _read_kernel(self, kernel: Kernel, rest_changed: bool) -> KernelState:
         previous = self.kernel(kernel.name)
         if previous is None:
             return KernelState(kernel)
+        previous = previous.with_text_of(kernel)
         moved = LineMap.shift(kernel.line - previous.kernel.line)
         return replace(
             previous,

@@ -69,12 +69,16 @@ def reject(memory: Memory, suggestion: Suggestion, reason: str = "") -> str:
     return rejection_id
 
 
-def unreject(memory: Memory, suggestion: Suggestion) -> None:
-    """Forget that the suggestion was rejected, and offer it again, in one transaction.
+def offer_again(memory: Memory, suggestion: Suggestion) -> None:
+    """Take back what was decided about the suggestion, in one transaction: its pair or its rejection is forgotten.
 
     Raises:
         MemoryUnavailableError: nothing was changed.
     """
+    stored = memory.suggestion(suggestion.id)
+    if stored is not None and stored.state == "accepted":
+        undo(memory, suggestion)
+        return
     with memory.transaction():
         for rejection in memory.rejected(suggestion.base_hash):
             if rejection.suggestion == suggestion.id:

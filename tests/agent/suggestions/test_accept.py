@@ -15,7 +15,7 @@ from support.toy_search import FUSED, TEXT, WIDE, ToyProposer, play, request
 
 from accelopt_agent.events import SuggestionFound
 from accelopt_agent.learn import accept_learned
-from accelopt_agent.suggestions.accept import accept, notice_undone, reject, unreject
+from accelopt_agent.suggestions.accept import accept, notice_undone, offer_again, reject
 from accelopt_agent.suggestions.suggestion import Suggestion
 from accelopt_memory.errors import MemoryUnavailableError
 from accelopt_memory.memory import Memory
@@ -177,7 +177,7 @@ async def test_a_rejection_can_get_a_reason_and_be_undone(memory: Memory) -> Non
     reject(memory, suggestion)
     reject(memory, suggestion, "unreadable")
     assert [r.reason for r in memory.rejected()] == ["unreadable"]
-    unreject(memory, suggestion)
+    offer_again(memory, suggestion)
     assert memory.rejected() == []
     assert suggestion.id in {s.id for s in memory.suggestions(state="offered")}
 
