@@ -125,6 +125,28 @@ async def test_an_accepted_version_shows_its_time_at_once_and_undo_withdraws_it(
     assert not [d for d in editor.diagnostics[uri] if d.code == "regression"]
 
 
+async def test_versions_are_listed_and_marked_outdated_as_the_text_changes(
+    editor: Editor, tmp_path: Path
+) -> None:
+    """Of all open files; by an edit of the kernel, or of a line elsewhere that the suggestion changes too."""
+    text = KERNELS.replace("\n\n", "\nBESIDE = 1\n\n", 1)
+    uri = await optimized(editor, "vscode", tmp_path / "k.py", text, versions=True)
+
+    async def versions() -> tuple[int, int]:
+        answer = await editor.execute("versions", {})
+        return len(answer["versions"]), len(answer["outdated"])
+
+    (version,) = (await editor.execute("versions", {}))["versions"]
+    assert "900 us" in version["review"]
+    assert "450 us" in version["review"]
+    for place in ("    COST = 900\n", "BESIDE = 1\n"):
+        for old, new, count in ((place, f"{place[:-1]}0\n", (0, 1)), (f"{place[:-1]}0\n", place, (1, 0))):
+            told = len(editor.listed)
+            editor.replace(uri, old, new)
+            await editor.until(lambda told=told: len(editor.listed) > told, "word of other versions")
+            assert await versions() == count, (old, new)
+
+
 async def test_reject(editor: Editor, tmp_path: Path, decisions: Path) -> None:
     uri = await optimized(editor, "emacs", tmp_path / "k.py")
     action = await editor.action(uri, 13, "Reject: Halve the cost.")

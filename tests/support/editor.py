@@ -45,6 +45,7 @@ class Editor(LanguageClient):
         self.texts: dict[str, str] = {}
         self.versions: dict[str, int] = {}
         self.answers: list[str] = []
+        self.listed: list[str] = []
         self.may_answer = asyncio.Event()
         self.may_answer.set()
         self.questions: list[t.ShowMessageRequestParams] = []
@@ -80,6 +81,10 @@ class Editor(LanguageClient):
         @self.feature("accelopt/show")
         def show(params: Any) -> None:
             self.shown.append(params.uri)
+
+        @self.feature("accelopt/versions")
+        def versions(params: Any) -> None:
+            self.listed.append(params.uri)
 
         @self.feature(t.WORKSPACE_TEXT_DOCUMENT_CONTENT_REFRESH)
         def newer(params: t.TextDocumentContentRefreshParams) -> None:

@@ -4,7 +4,7 @@
 file ``HOLD = 1`` lets a profile or search stop in the middle until it is cancelled (a search also until it was paused
 and goes on), ``INTERRUPTED = 1`` says that a search was, ``ASK = 1`` asks the editor's model, ``DOWN = 1`` makes the
 host unreachable, ``REFUSE = 1`` the service refuse and ``BUG = 1`` it fail. A suggestion halves a kernel's cost; with
-``SEVERAL = 1`` another one before it takes a tenth off.
+``SEVERAL = 1`` another one before it takes a tenth off; with ``BESIDE = 1`` it changes that line too.
 What is accepted or rejected is appended to the file that ``SCRIPTED_LOG`` names.
 """
 
@@ -261,7 +261,7 @@ def _suggest(file: FileRequest, kernel: Kernel, cost: float, factor: float) -> S
     lines = re.split(r"(?<=\n)", file.text)
     for index in range(kernel.first_line - 1, kernel.end_line):
         lines[index] = lines[index].replace(f"COST = {cost:.0f}", f"COST = {cost * factor:.0f}")
-    text = "".join(lines)
+    text = "".join(lines).replace("BESIDE = 1\n", "BESIDE = 2\n")
     diff = difflib.unified_diff(file.text.splitlines(True), text.splitlines(True), "before", "after")
     origin = "model:scripted" if _says(file.text, "MODEL") else "rule:halve"
     return Suggestion(

@@ -93,7 +93,7 @@ def _of_kernel(state: Document, kernel: KernelState, jobs: list[BackgroundJob]) 
         yield offer("reject", at, summary=suggestion.summary)
     if not kernel.offers:
         for suggestion in kernel.suggestions[:1]:
-            reason = f"{name} has changed since this was found; save it and optimize again."
+            reason = f"{name}, or a line that it is launched with, has changed; save it and optimize again."
             yield replace(_suggestion(state, suggestion), disabled=reason)
     if state.untrusted is not None:
         return

@@ -54,6 +54,7 @@ class Client:
     pages: bool = False
     searches: bool = False
     saves: bool = False
+    versions: bool = False
     models: bool = False
     icons: bool = False
     commands: frozenset[str] = frozenset()
@@ -75,6 +76,7 @@ class Client:
             "languageModels",
             "icons",
             "save",
+            "versions",
             "languageModels",
             "clientCommands",
         }
@@ -89,6 +91,7 @@ class Client:
             pages=values.get("pages") is True,
             searches=values.get("searchEnded") is True,
             saves=values.get("save") is True,
+            versions=values.get("versions") is True,
             models=values.get("languageModels") is True,
             icons=values.get("icons") is True,
             commands=frozenset(c for c in commands if isinstance(c, str))

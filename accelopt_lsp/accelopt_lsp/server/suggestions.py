@@ -16,13 +16,19 @@ import platformdirs
 from accelopt_agent.suggestions.suggestion import REASONS, Suggestion, best_first
 from accelopt_agent.suggestions.text_edit import ApplyRefusal, apply_to_text
 from accelopt_lsp.errors import UserError
+<<<<<<< HEAD
 from accelopt_lsp.features.wording import duration_interval, origin, speedup, version_name
+=======
+from accelopt_lsp.features.review import review
+from accelopt_lsp.features.wording import duration, origin, speedup, version_name
+>>>>>>> e3020bf4 (Versions of all open files are listed, and an edit marks them outdated at once)
 from accelopt_lsp.server import convert
 from accelopt_lsp.server.commands import Arguments, Handler
 from accelopt_lsp.server.documents import file_path
 from accelopt_lsp.server.session import Session
 from accelopt_lsp.settings.load import Settings
 from accelopt_lsp.state.jobs import BackgroundJob
+from accelopt_lsp.state.state_store import Document, KernelState
 
 if TYPE_CHECKING:
     from lsprotocol import types
@@ -33,6 +39,9 @@ EDIT_ARRIVES = 3.0
 
 _APPLY, _SHOW, _LATER = "Apply", "Show diff", "Not now"
 _SAVE, _UNDO = "Save", "Undo"
+
+#: The notification that the suggestions for a document, ``{"uri"}``, are others, or outdated.
+VERSIONS = "accelopt/versions"
 
 #: The notification that asks the editor to save a document, ``{"uri"}``, where it says that it can.
 SAVE = "accelopt/save"
@@ -47,6 +56,9 @@ class SuggestionActions:
         self._documents, self._configuration = session.documents, session.configuration
         self._parser, self._files = session.parser, session.files
         self._text_changes = text_changes
+        self._listed: dict[str, list[tuple[str, bool]]] = {}
+        session.documents.read.listen(self._text_read)
+        session.state.changed.listen(self._document_changed)
 
     def actions(self) -> Mapping[str, Handler]:
         return {
@@ -65,14 +77,13 @@ class SuggestionActions:
         return self._start(args, self._reject)
 
     def versions(self, args: Arguments) -> dict[str, Any]:
-        """Return the suggestions for a kernel (named, at the 1-based line, or all of the file), best first
-        per kernel.
-
-        Raises:
-            UserError: the arguments name no document.
-        """
-        uri = args.document()
-        return {"versions": [described(uri, suggestion) for suggestion in self._offers(uri, args)]}
+        """Return the suggestions for a kernel (named, at the 1-based line, or all of the file, or of all open
+        files), best first per kernel, and those that an edit has made outdated."""
+        states = [self._state.get(args.uri)] if args.uri else list(self._state.files())
+        kernels = [(s.uri, kernel) for s in states if s is not None for kernel in _meant(s, args)]
+        versions = [described(uri, s) for uri, kernel in kernels for s in kernel.offers]
+        outdated = [described(uri, s) for uri, kernel in kernels for s in kernel.outdated]
+        return {"versions": versions, "outdated": outdated}
 
     def choose(self, args: Arguments) -> BackgroundJob:
         """Ask the person which version of a kernel they want, then as ``accept`` with ``ask`` does."""
@@ -242,7 +253,8 @@ class SuggestionActions:
             self._state.suggest(uri, suggestion.kernel, tuple(best_first([suggestion, *others])))
 
     async def _choose(self, args: Arguments) -> None:
-        offers = self._offers(args.document(), args)
+        state = self._state.get(args.document())
+        offers = [s for kernel in (_meant(state, args) if state else ()) for s in kernel.offers]
         if not offers:
             raise UserError(f"Nothing faster is known for {args.kernel or 'this file'}; optimize it first.")
         chosen: Suggestion | None = offers[0]
@@ -253,14 +265,36 @@ class SuggestionActions:
         if chosen is not None:
             await self._accept(replace(args, id=chosen.id, ask=True))
 
-    def _offers(self, uri: str, args: Arguments) -> list[Suggestion]:
+    def _text_read(self, uri: str) -> None:
         state = self._state.get(uri)
-        if state is None:
-            return []
-        kernels = [k for k in state.kernels if args.kernel in (None, k.kernel.name)]
-        if args.kernel is None and args.line is not None and (at := state.kernel_at(args.line)):
-            kernels = [at]
-        return [suggestion for kernel in kernels for suggestion in kernel.offers]
+        if state is not None and any(k.suggestions for k in state.kernels):
+            self._tasks.start(self._find_unfit(state))
+
+    async def _find_unfit(self, state: Document) -> None:
+        """Find out which suggestions for kernels as they are no longer fit the text around them."""
+        version, text = self._documents.version(state.uri), self._documents.opened(state.uri)
+        unfit = set()
+        for kernel in state.kernels:
+            for suggestion in kernel.suggestions:
+                same = suggestion.base_hash == kernel.kernel.content_hash and suggestion.base_text != text
+                if text is not None and same:
+                    edits = await self._parser.edits_for(text, suggestion)
+                    unfit |= {suggestion.id} if isinstance(edits, ApplyRefusal) else set()
+        if self._documents.version(state.uri) == version:
+            self._state.update(state.uri, lambda now: now.with_unfit(frozenset(unfit)))
+
+    def _document_changed(self, state: Document) -> None:
+        """Tell a client that lists the suggestions of all files when there are others."""
+        listed = [(s.id, s in k.offers) for k in state.kernels for s in k.suggestions]
+        if self._editor.client.versions and listed != self._listed.get(state.uri, []):
+            self._listed[state.uri] = listed
+            self._editor.notify(VERSIONS, {"uri": state.uri})
+
+
+def _meant(state: Document, args: Arguments) -> list[KernelState]:
+    if args.kernel is None and args.line is not None and (at := state.kernel_at(args.line)):
+        return [at]
+    return [k for k in state.kernels if args.kernel in (None, k.kernel.name)]
 
 
 def _named(suggestion: Suggestion) -> str:
@@ -278,6 +312,7 @@ def described(uri: str, suggestion: Suggestion) -> dict[str, Any]:
         "latency": f"{duration_interval(suggestion.fast)} on {suggestion.target}",
         "origin": origin(suggestion),
         "summary": suggestion.summary,
+        "review": review(suggestion),
     }
 
 

@@ -23,7 +23,8 @@ from accelopt_profiling.quantity import Known
 class KernelState:
     """One kernel of a file: where it is, what is known about it and for which text.
 
-    ``shown`` is the newest result; ``before`` is what was shown for the version before it. ``interrupted`` is the last
+    ``shown`` is the newest result; ``before`` is what was shown for the version before it. ``unfit`` are the ids of
+    suggestions that change lines outside of the kernel which are no longer what they were. ``interrupted`` is the last
     search if it did not come to its end. ``touched`` tells that an edit went through the kernel and its text has not
     been read again yet.
     """
@@ -32,6 +33,7 @@ class KernelState:
     shown: KernelMeasurement | None = None
     before: KernelMeasurement | None = None
     suggestions: tuple[Suggestion, ...] = ()
+    unfit: frozenset[str] = frozenset()
     interrupted: ResumableRun | None = None
     touched: bool = False
     rest_changed: bool = False
@@ -45,10 +47,16 @@ class KernelState:
 
     @property
     def offers(self) -> tuple[Suggestion, ...]:
-        """The suggestions made for exactly this text, best first."""
+        """The suggestions that fit the text as it is, best first."""
         if self.touched:
             return ()
-        return tuple(s for s in self.suggestions if s.base_hash == self.kernel.content_hash)
+        fitting = (s for s in self.suggestions if s.id not in self.unfit)
+        return tuple(s for s in fitting if s.base_hash == self.kernel.content_hash)
+
+    @property
+    def outdated(self) -> tuple[Suggestion, ...]:
+        """The suggestions made for an earlier text, best first."""
+        return tuple(s for s in self.suggestions if s not in self.offers)
 
     @property
     def resumable(self) -> ResumableRun | None:
@@ -175,6 +183,11 @@ class Document:
             replace(k, suggestions=suggestions) if k.kernel.name == kernel else k for k in self.kernels
         )
         return replace(self, kernels=tuple(kernels))
+
+    def with_unfit(self, ids: frozenset[str]) -> Document:
+        """Return the state in which exactly these suggestions do not fit the rest of the text."""
+        kernels = tuple(replace(k, unfit=ids & {s.id for s in k.suggestions}) for k in self.kernels)
+        return replace(self, kernels=kernels)
 
     def with_accepted(self, suggestion: Suggestion, content_hash: str) -> Document:
         """Return the state in which the suggested kernel, of that hash, stands in the text: its time is known.
