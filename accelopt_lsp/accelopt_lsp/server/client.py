@@ -34,15 +34,23 @@ class SentCapabilities:
         return SentCapabilities(value) if isinstance(value, dict) else value
 
 
+#: The options that are true or absent, and the attributes of ``Client`` that they become.
+_FLAGS = {
+    "status": "status", "pages": "pages", "searchEnded": "searches", "save": "saves", "versions": "versions",
+    "languageModels": "models", "icons": "icons",
+}  # fmt: skip
+
+
 @dataclass(frozen=True)
 class Client:
     """The client's capabilities and what it said in ``initializationOptions``.
 
     ``trusted`` is what the editor says of its folders, None where it says nothing: then, and for files outside of
     them, the person is asked. ``pythons`` are the interpreters that were chosen in it, by folder. ``status`` asks for
-    ``accelopt/status`` notifications, ``pages`` for ``accelopt/show``, ``searches`` for ``accelopt/searchEnded``;
-    ``models`` tells that the editor lends its own; ``icons`` that it draws ``$(zap)`` in titles; ``commands`` are
-    commands of the client itself that titles may call instead of a server command.
+    ``accelopt/status`` notifications, ``pages`` for ``accelopt/show``, ``searches`` for ``accelopt/searchEnded``,
+    ``saves`` for ``accelopt/save``, ``versions`` for ``accelopt/versions``; ``models`` tells that the editor lends its
+    own; ``icons`` that it draws ``$(zap)`` in titles; ``commands`` are commands of the client itself that titles may
+    call instead of a server command.
     """
 
     capabilities: types.ClientCapabilities | SentCapabilities = field(
@@ -65,39 +73,20 @@ class Client:
         """Read the parameters of ``initialize``; options of a wrong type count as absent."""
         options = params.initialization_options
         values: dict[str, Any] = options if isinstance(options, dict) else {}
-        commands = values.get("clientCommands")
-        trusted, pythons = values.get("trusted"), values.get("pythons")
-        own = {
-            "trusted",
-            "pythons",
-            "status",
-            "pages",
-            "searchEnded",
-            "languageModels",
-            "icons",
-            "save",
-            "versions",
-            "languageModels",
-            "clientCommands",
-        }
-        settings = editor_settings({k: v for k, v in values.items() if k not in own})
+        commands, trusted, pythons = map(values.get, ("clientCommands", "trusted", "pythons"))
+        own = {"clientCommands", "trusted", "pythons", *_FLAGS}
+        flags = {field: values.get(name) is True for name, field in _FLAGS.items()}
         return cls(
             capabilities=params.capabilities,
             trusted=trusted if isinstance(trusted, bool) else None,
             pythons={f: p for f, p in pythons.items() if isinstance(p, str)}
             if isinstance(pythons, dict)
             else {},
-            status=values.get("status") is True,
-            pages=values.get("pages") is True,
-            searches=values.get("searchEnded") is True,
-            saves=values.get("save") is True,
-            versions=values.get("versions") is True,
-            models=values.get("languageModels") is True,
-            icons=values.get("icons") is True,
             commands=frozenset(c for c in commands if isinstance(c, str))
             if isinstance(commands, list)
             else frozenset(),
-            settings=settings,
+            settings=editor_settings({k: v for k, v in values.items() if k not in own}),
+            **flags,
         )
 
     def has(self, *path: str) -> bool:

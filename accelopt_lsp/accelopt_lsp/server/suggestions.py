@@ -16,12 +16,8 @@ import platformdirs
 from accelopt_agent.suggestions.suggestion import REASONS, Suggestion, best_first
 from accelopt_agent.suggestions.text_edit import ApplyRefusal, apply_to_text
 from accelopt_lsp.errors import UserError
-<<<<<<< HEAD
-from accelopt_lsp.features.wording import duration_interval, origin, speedup, version_name
-=======
 from accelopt_lsp.features.review import review
-from accelopt_lsp.features.wording import duration, origin, speedup, version_name
->>>>>>> e3020bf4 (Versions of all open files are listed, and an edit marks them outdated at once)
+from accelopt_lsp.features.wording import duration_interval, origin, speedup, version_name
 from accelopt_lsp.server import convert
 from accelopt_lsp.server.commands import Arguments, Handler
 from accelopt_lsp.server.documents import file_path
