@@ -97,6 +97,31 @@ def test_save_profile_optimize_accept(tmp_path):
     assert state["outside"] == [], "the workbench asked for something outside this machine"
 
 
+def test_review_a_version_until_it_is_outdated_accept_and_undo(tmp_path):
+    workspace, database = tmp_path / "work", tmp_path / "memory.db"
+    workspace.mkdir()
+    shutil.copy(ROOT / "examples/nki_silu.py", workspace)
+    OUT.mkdir(exist_ok=True)
+    before = (workspace / "nki_silu.py").read_text()
+    workbench = Workbench(
+        tmp_path / "data", workspace, machine=PATIENT, environment={"ACCELOPT_DB": str(database)}
+    )  # fmt: skip
+    workbench.install_extension()
+    workbench.start()
+    try:
+        state = drive(workbench.url, "review.mjs")
+    finally:
+        workbench.stop()
+    for part in ("Accept", "Reject", "Explain", " → ", "on trn1", "agree with the reference"):
+        assert part in state["review"], part
+    assert len(state["listed"]) >= 1
+    assert "Accept" not in state["outdated"].replace("cannot be accepted", "")
+    assert "before this edit" not in state["accepted"]
+    assert "slower" not in state["undone"]
+    assert (workspace / "nki_silu.py").read_text() == before
+    assert memory_stats(database)["pairs"] == 0
+
+
 def test_nothing_of_an_untrusted_workspace_is_run(tmp_path):
     workspace, ran = tmp_path / "work", tmp_path / "ran"
     workspace.mkdir()

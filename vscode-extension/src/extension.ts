@@ -17,6 +17,7 @@ import { Server } from './server';
 import { keep, openSettings } from './settings';
 import { StatusItem } from './status';
 import { SuggestionView } from './suggestion';
+import { VersionTree } from './tree';
 import { showVersions, tellEnd } from './versions';
 
 let server: Server | undefined;
@@ -26,10 +27,20 @@ export function activate(context: vscode.ExtensionContext): void {
   const status = new StatusItem();
   const running = (server = new Server(context, output, status));
   const suggestions = new SuggestionView(running);
+  const tree = new VersionTree(running);
   const command = (id: string, run: (...given: never[]) => unknown) =>
     context.subscriptions.push(vscode.commands.registerCommand(id, run));
 
-  context.subscriptions.push(output, status, running, running.onSearchEnded((ended) => void tellEnd(running, ended)));
+  context.subscriptions.push(
+    output, status, running, suggestions, tree, vscode.window.registerTreeDataProvider('accelopt.versions', tree),
+    running.onSearchEnded((ended) => void tellEnd(running, ended)),
+    running.onVersions((uri) => {
+      tree.refresh();
+      void suggestions.refresh(uri);
+    }),
+    status.onChanged((shown) => tree.tell(shown)),
+    vscode.workspace.onDidCloseTextDocument((document) => suggestions.closed(document)),
+  );
   for (const { name, palette } of actions) {
     if (palette && 'at_cursor' in palette) {
       command(`accelopt.${name}`, () => onKernelAtCursor(running, name));
@@ -59,9 +70,9 @@ export function activate(context: vscode.ExtensionContext): void {
   command('accelopt.showMenu', () => showMenu(running, status.shown));
   command('accelopt.showSuggestion', (shown: never) => suggestions.show(shown));
   command('accelopt.showVersions', (of?: never) => showVersions(running, of));
-  command('accelopt.acceptSuggestion', (uri?: vscode.Uri) => suggestions.accept(uri));
-  command('accelopt.explainSuggestion', (uri?: vscode.Uri) => suggestions.explain(uri));
-  command('accelopt.rejectSuggestion', (uri?: vscode.Uri) => suggestions.reject(uri));
+  command('accelopt.acceptSuggestion', (of?: never) => suggestions.accept(of));
+  command('accelopt.explainSuggestion', (of?: never) => suggestions.explain(of));
+  command('accelopt.rejectSuggestion', (of?: never) => suggestions.reject(of));
 
   const fixes = new PackageFixes(context, output);
   context.subscriptions.push(

@@ -24,6 +24,9 @@ export interface Ended {
 export class Server implements vscode.Disposable {
   private readonly ended = new vscode.EventEmitter<Ended>();
   readonly onSearchEnded = this.ended.event;
+  private readonly versions = new vscode.EventEmitter<string>();
+  /** Of the document at that address other versions are known, or some of them are outdated. */
+  readonly onVersions = this.versions.event;
   private client: LanguageClient | undefined;
   private starting: Promise<void> | undefined;
   private again = false;
@@ -57,6 +60,7 @@ export class Server implements vscode.Disposable {
 
   dispose(): void {
     this.ended.dispose();
+    this.versions.dispose();
     void this.stop();
   }
 
@@ -96,6 +100,8 @@ export class Server implements vscode.Disposable {
       client.onNotification('accelopt/status', (shown: Status) => this.status.show(shown));
       client.onNotification('accelopt/show', showPage);
       client.onNotification('accelopt/searchEnded', (ended: Ended) => this.ended.fire(ended));
+      client.onNotification('accelopt/versions', ({ uri }: { uri: string }) => this.versions.fire(uri));
+      client.onNotification('accelopt/save', ({ uri }: { uri: string }) => void save(uri));
       client.onRequest('accelopt/model/complete', complete);
       client.onDidChangeState(({ newState }) => {
         if (newState === State.Stopped && this.client === client) {
@@ -124,6 +130,8 @@ export class Server implements vscode.Disposable {
         status: true,
         pages: true,
         searchEnded: true,
+        save: true,
+        versions: true,
         icons: true,
         languageModels: lendsModels(),
         clientCommands: ['accelopt.showSuggestion', 'accelopt.showVersions'],
@@ -134,6 +142,11 @@ export class Server implements vscode.Disposable {
       },
     };
   }
+}
+
+async function save(uri: string): Promise<void> {
+  const document = await vscode.workspace.openTextDocument(vscode.Uri.parse(uri, true));
+  await document.save();
 }
 
 function executable(found: { command: string; args: string[] }, env: NodeJS.ProcessEnv): ServerOptions {

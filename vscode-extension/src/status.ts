@@ -30,6 +30,8 @@ const ICONS: Record<Status['state'], string> = {
 const WARNING = new vscode.ThemeColor('statusBarItem.warningBackground');
 
 export class StatusItem implements vscode.Disposable {
+  private readonly changed = new vscode.EventEmitter<Status>();
+  readonly onChanged = this.changed.event;
   shown: Status = { state: 'stopped', message: '' };
   private readonly item = vscode.window.createStatusBarItem('accelopt.status', vscode.StatusBarAlignment.Right, 90);
 
@@ -41,6 +43,7 @@ export class StatusItem implements vscode.Disposable {
 
   show(status: Status): void {
     this.shown = status;
+    this.changed.fire(status);
     const calm = status.state === 'idle';
     this.item.text = `${ICONS[status.state] ?? ''} AccelOpt${calm ? '' : `: ${status.message}`}`;
     const target = status.target && vscode.l10n.t('Target: {0}', status.target);
@@ -53,5 +56,6 @@ export class StatusItem implements vscode.Disposable {
 
   dispose(): void {
     this.item.dispose();
+    this.changed.dispose();
   }
 }

@@ -1,7 +1,9 @@
 // A suggestion side by side with the file it is for; what can be done with it are buttons in the editor's title.
 import * as vscode from 'vscode';
 import { SCHEME, candidateUri, namedBy } from './candidate';
+import { ReviewThreads } from './review';
 import type { Server } from './server';
+import type { Version, Versions } from './versions';
 
 interface Shown {
   id: string;
@@ -9,10 +11,15 @@ interface Shown {
   title?: string;
 }
 
+/** A version by the address of its text (from a button, or as text from a link), or as an item of the list. */
+type Named = vscode.Uri | string | { version: Version };
+
 /** How long the server's edit may take to arrive; where it refuses, it says why. */
 const EDIT_ARRIVES_MS = 8000;
 
-export class SuggestionView {
+export class SuggestionView implements vscode.Disposable {
+  private readonly threads = new ReviewThreads();
+
   constructor(private readonly server: Server) {}
 
   /** Open the diff: the file on the left, the suggestion (served by the server) on the right. */
@@ -23,10 +30,39 @@ export class SuggestionView {
     await vscode.languages.setTextDocumentLanguage(document, 'python');
     const name = file.path.split('/').at(-1) ?? '';
     await vscode.commands.executeCommand('vscode.diff', file, candidate, title ?? vscode.l10n.t('{0}: suggested version', name));
+    const { version } = (await this.known(id, uri)) ?? {};
+    if (version) {
+      this.threads.show(candidate, await vscode.workspace.openTextDocument(file), document, version);
+    }
+  }
+
+  /** Say of the versions that are looked at whether they still fit the file at `uri`. */
+  async refresh(uri: string): Promise<void> {
+    for (const candidate of this.threads.shown) {
+      const named = namedBy(candidate);
+      if (vscode.Uri.parse(named.uri).toString() !== vscode.Uri.parse(uri).toString()) {
+        continue;
+      }
+      const known = await this.known(named.id, uri);
+      if (known) {
+        this.threads.tell(candidate, known.version, known.outdated);
+      }
+    }
+  }
+
+  /** A diff that was closed is reviewed no more. */
+  closed(document: vscode.TextDocument): void {
+    this.threads.close(document.uri);
+  }
+
+  private async known(id: string, uri: string): Promise<{ version: Version; outdated: boolean } | undefined> {
+    const { versions = [], outdated = [] } = (await this.server.execute<Versions>('versions', { uri })) ?? {};
+    const version = [...versions, ...outdated].find((one) => one.id === id);
+    return version && { version, outdated: !versions.includes(version) };
   }
 
   /** Accept the suggestion shown by `uri` (or by the active editor): the server applies the edit and remembers it. */
-  async accept(uri?: vscode.Uri): Promise<void> {
+  async accept(uri?: Named): Promise<void> {
     const shown = this.shown(uri);
     if (!shown) {
       return;
@@ -40,7 +76,7 @@ export class SuggestionView {
     }
   }
 
-  async reject(uri?: vscode.Uri): Promise<void> {
+  async reject(uri?: Named): Promise<void> {
     const shown = this.shown(uri);
     if (shown && (await this.server.execute('reject', { id: shown.id, uri: shown.uri }))) {
       await this.close(shown.candidate);
@@ -48,15 +84,23 @@ export class SuggestionView {
   }
 
   /** Have the suggestion explained; the server tells when the page is there. */
-  async explain(uri?: vscode.Uri): Promise<void> {
+  async explain(uri?: Named): Promise<void> {
     const shown = this.shown(uri);
     if (shown) {
       await this.server.execute('explain', { id: shown.id, uri: shown.uri });
     }
   }
 
-  private shown(uri?: vscode.Uri): { id: string; uri: string; candidate: vscode.Uri } | undefined {
-    const candidate = uri ?? vscode.window.activeTextEditor?.document.uri;
+  dispose(): void {
+    this.threads.dispose();
+  }
+
+  private shown(named?: Named): { id: string; uri: string; candidate: vscode.Uri } | undefined {
+    if (named && typeof named !== 'string' && 'version' in named) {
+      const { id, uri } = named.version;
+      return { id, uri, candidate: candidateUri(id, uri) };
+    }
+    const candidate = typeof named === 'string' ? vscode.Uri.parse(named) : named ?? vscode.window.activeTextEditor?.document.uri;
     return candidate?.scheme === SCHEME ? { ...namedBy(candidate), candidate } : undefined;
   }
 
@@ -64,6 +108,7 @@ export class SuggestionView {
     const tabs = vscode.window.tabGroups.all.flatMap((group) => group.tabs);
     const showing = (tab: vscode.Tab) =>
       tab.input instanceof vscode.TabInputTextDiff && tab.input.modified.toString() === candidate.toString();
+    this.threads.close(candidate);
     await vscode.window.tabGroups.close(tabs.filter(showing));
   }
 }

@@ -4,7 +4,7 @@ import { SCHEME, namedBy } from './candidate';
 import { placeOfCursor, sayNoKernel } from './cursor';
 import type { Ended, Server } from './server';
 
-interface Version {
+export interface Version {
   id: string;
   uri: string;
   kernel: string;
@@ -13,6 +13,13 @@ interface Version {
   latency: string;
   origin: string;
   summary: string;
+  review: string;
+}
+
+/** The checked versions, best first per kernel, and those of an earlier text. */
+export interface Versions {
+  versions: Version[];
+  outdated: Version[];
 }
 
 interface Kernel {
@@ -35,11 +42,11 @@ export async function showVersions(server: Server, of?: Kernel | vscode.Uri): Pr
     sayNoKernel();
     return;
   }
-  const answer = await server.execute<{ versions?: Version[] }>('versions', asked);
+  const answer = await server.execute<Versions>('versions', asked);
   if (!answer) {
     return;
   }
-  const all = answer.versions ?? [];
+  const all = answer.versions;
   const kernel = all.find((one) => one.id === looking?.id)?.kernel;
   const versions = kernel ? all.filter((one) => one.kernel === kernel) : all;
   if (!versions.length) {
