@@ -2,7 +2,7 @@
 import * as vscode from 'vscode';
 import type { Version } from './versions';
 
-const DECISIONS = ['accelopt.acceptSuggestion', 'accelopt.rejectSuggestion', 'accelopt.explainSuggestion', 'accelopt.optimize'];
+const DECISIONS = ['accelopt.acceptSuggestion', 'accelopt.rejectSuggestion', 'accelopt.explainSuggestion'];
 
 export class ReviewThreads implements vscode.Disposable {
   private readonly controller = vscode.comments.createCommentController('accelopt.review', 'AccelOpt');
@@ -29,7 +29,8 @@ export class ReviewThreads implements vscode.Disposable {
     if (!thread) {
       return;
     }
-    const body = new vscode.MarkdownString(`${decisions(candidate, outdated)}\n\n${version.review}`, true);
+    const [times, ...rest] = version.review.split('\n\n');
+    const body = new vscode.MarkdownString([times, decisions(candidate, outdated), ...rest].join('\n\n'), true);
     body.isTrusted = { enabledCommands: DECISIONS };
     thread.label = outdated ? vscode.l10n.t('Outdated: the file has changed') : version.speedup;
     thread.comments = [{ author: { name: 'AccelOpt' }, body, mode: vscode.CommentMode.Preview }];
