@@ -64,3 +64,16 @@ async def test_steps_are_told_when_they_are_true(editor: Editor, tmp_path: Path)
         return bool(editor.statuses) and editor.statuses[-1].reached == ["profiled", "target"]
 
     await editor.until(reached, "both steps")
+
+
+async def test_the_log_says_what_numbers_depend_on_and_how_long_each_save_took(
+    editor: Editor, tmp_path: Path
+) -> None:
+    await editor.begin("vscode", tmp_path, settings={"target": {"triton": "a100"}})
+    await editor.title(editor.open(tmp_path / "k.py", KERNELS), "est. 900 us")
+
+    def line(has: str) -> bool:
+        return any(has in m.message for m in editor.log_messages)
+
+    await editor.until(lambda: line("targets: a100 (Triton)"), "version, interpreter and target")
+    await editor.until(lambda: line("k.py: 2 of 2 kernels for trn1 in "), "the time of the profile")

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Mapping
 from contextlib import aclosing
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
 from accelopt_lsp.server.change_learning import ProfiledTexts
 from accelopt_lsp.server.commands import Arguments, Handler
@@ -14,6 +16,7 @@ from accelopt_lsp.server.documents import text_hash
 from accelopt_lsp.server.session import Session
 from accelopt_lsp.service.protocol import FileRequest
 from accelopt_lsp.state.jobs import BackgroundJob
+from accelopt_profiling.measurement import FileMeasurement, KernelMeasurement
 
 #: A profile shorter than this many seconds shows no progress.
 QUICK = 0.5
@@ -61,17 +64,30 @@ class Profiles:
         self.texts.note(uri, file.source)
         self._state.update(uri, lambda state: state.with_profile_started(text_hash(file.text)))
         if file.stored is not None and not file.again:
-            if any(kernel.latency.us is not None for kernel in file.stored.kernels):
-                self._status.reached.add("profiled")
             self._state.show(uri, file.stored, file.source)
+            self._note(file, file.stored, "known already")
             return
+        results: FileMeasurement | None = None
         async with (
             self._editor.progress(job.title, partial(self._jobs.cancel, job.id), delay=QUICK) as progress,
             aclosing(self._service.profile(file)) as growing,
         ):
             async for results in growing:
                 self._state.show(uri, results, file.source)
-                done = [k for k in results.kernels if k.latency.us is not None]
-                if done:
-                    self._status.reached.add("profiled")
-                progress.report(f"{len(done)} of {len(file.source.kernels)} kernels")
+                progress.report(f"{len(_timed(results))} of {len(file.source.kernels)} kernels")
+        if results is not None:
+            self._note(file, results, f"on {file.settings.host}")
+
+    def _note(self, file: FileRequest, results: FileMeasurement, how: str) -> None:
+        """Write to the editor's log what came of a text, and the seconds since it was taken from the editor."""
+        timed = _timed(results)
+        if timed:
+            self._status.reached.add("profiled")
+        targets = " and ".join(dict.fromkeys(kernel.target for kernel in timed)) or "no target"
+        seconds = time.time() - file.read_at
+        count = f"{len(timed)} of {len(file.source.kernels)} kernels"
+        self._editor.note(f"{Path(file.path).name}: {count} for {targets} in {seconds:.2f} s, {how}.", "info")
+
+
+def _timed(results: FileMeasurement) -> list[KernelMeasurement]:
+    return [kernel for kernel in results.kernels if kernel.latency.us is not None]

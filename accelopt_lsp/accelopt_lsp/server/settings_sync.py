@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from accelopt_lsp.server.session import Session
 from accelopt_lsp.settings.layers import editor_settings
+from accelopt_lsp.settings.load import Settings
 from accelopt_lsp.state.signal import Signal
 from accelopt_lsp.state.state_store import Document
+from accelopt_profiling import __version__
 
 
 class SettingsSync:
@@ -21,7 +25,7 @@ class SettingsSync:
     def __init__(self, session: Session) -> None:
         self._editor, self._state, self._jobs = session.editor, session.state, session.jobs
         self._documents, self._configuration = session.documents, session.configuration
-        self._status = session.status
+        self._status, self._noted = session.status, ""
         self.read: Signal[[Document]] = Signal()
         self.changed: Signal[[str]] = Signal()
 
@@ -49,6 +53,7 @@ class SettingsSync:
         triton = " or ".join(dict.fromkeys(t.triton for t in targets))
         nki = " or ".join(dict.fromkeys(t.nki or "as the file needs" for t in targets))
         self._status.target = f"{triton} (Triton), {nki} (NKI)"
+        self._note(settings_of_roots)
         self._status.update(self._jobs.running())
         for uri, settings in before.items():
             state = self._state.get(uri)
@@ -60,3 +65,15 @@ class SettingsSync:
             self.read(state)
             if settings is not None and now != settings:
                 self.changed(uri)
+
+    def _note(self, settings: Sequence[Settings]) -> None:
+        """Write to the editor's log what everything here depends on, once for each change."""
+        pythons = " or ".join(dict.fromkeys(str(of_root.interpreter) for of_root in settings))
+        hosts = " or ".join(dict.fromkeys(of_root.host for of_root in settings))
+        line = (
+            f"AccelOpt {__version__} on Python {sys.version.split()[0]} ({sys.executable}); kernels run on {hosts} "
+            f"and see the packages of {pythons}; targets: {self._status.target}."
+        )
+        if line != self._noted:
+            self._noted = line
+            self._editor.note(line, "info")
