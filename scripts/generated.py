@@ -3,7 +3,8 @@
     python scripts/generated.py           write them
     python scripts/generated.py --check   exit code 1 where one is out of date
 
-From ``settings/schema.json``: the classes of ``settings/values.py`` and the settings of the extension.
+From ``settings/schema.json``: the classes of ``settings/values.py``, the JSON schema of ``accelopt.toml`` and the
+settings of the extension.
 From ``actions.json``: the commands of the extension's palette and their titles.
 """
 
@@ -115,6 +116,40 @@ def editor_settings() -> dict[str, dict[str, Any]]:
     return properties
 
 
+def file_schema() -> str:
+    """Return the JSON schema of ``accelopt.toml``."""
+    root: dict[str, Any] = {
+        "$schema": "http://json-schema.org/draft-07/schema#",
+        "title": "accelopt.toml",
+        "type": "object",
+    }
+    for setting in _read(PACKAGE / "settings/schema.json")["settings"]:
+        *tables, field = setting["name"].split(".")
+        node = root
+        for table in tables:
+            if table == "NAME":
+                node = node.setdefault("additionalProperties", {"type": "object"})
+            else:
+                node = node.setdefault("properties", {}).setdefault(table, {"type": "object"})
+        schema = _value_schema(setting)
+        if setting.get("hardware"):  # a file may name a target by its other names too
+            schema["examples"] = schema.pop("enum")
+        about = {"description": schema.pop("markdownDescription"), "default": setting["default"]}
+        known = {key: value for key, value in about.items() if value is not None}
+        node.setdefault("properties", {})[field] = schema | known
+    _close(root)
+    return _json(root)
+
+
+def _close(schema: dict[str, Any]) -> None:
+    """Allow a table the properties that it has, and no others."""
+    for inner in [*schema.get("properties", {}).values(), schema.get("additionalProperties")]:
+        if isinstance(inner, dict):
+            _close(inner)
+    if "properties" in schema:
+        schema.setdefault("additionalProperties", False)
+
+
 #: The hosts in VS Code: the only table with names of people's own.
 HOSTS: dict[str, Any] = {
     "type": "object",
@@ -189,6 +224,7 @@ def _json(content: Any) -> str:
 
 FILES: dict[Path, Callable[[], str]] = {
     PACKAGE / "settings/values.py": setting_classes,
+    ROOT / "docs/reference/accelopt.schema.json": file_schema,
     EXTENSION / "package.json": manifest,
     EXTENSION / "package.nls.json": titles,
 }
