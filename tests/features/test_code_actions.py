@@ -22,7 +22,9 @@ def test_a_row_names_what_exists(action: Action) -> None:
     assert {a.removesuffix("?") for a in action.arguments} <= set(Arguments.__dataclass_fields__)
     assert {code for offer in action.offers.values() for code in offer.fixes} <= set(CODES)
     for offer in action.offers.values():
-        assert offer.kind.startswith(("refactor.rewrite.accelopt.", "quickfix.accelopt"))
+        assert offer.kind.startswith(
+            ("refactor.rewrite.accelopt.", "quickfix.accelopt", "source.accelopt.", "accelopt.")
+        )
     assert {name for _, name, _, _ in string.Formatter().parse(action.job) if name} <= {
         "file",
         "kernel",

@@ -10,7 +10,7 @@ import pytest
 from accelopt_agent.suggestions.suggestion import Speedup
 from accelopt_lsp.features import wording
 from accelopt_lsp.features.code_actions import code_actions as actions
-from accelopt_lsp.features.diagnostics import MOST, findings
+from accelopt_lsp.features.diagnostics import diagnostics
 from accelopt_lsp.features.hints import hints
 from accelopt_lsp.features.hover import hover
 from accelopt_lsp.features.lens import result_title
@@ -352,9 +352,9 @@ def test_a_speedup_says_how_it_is_known() -> None:
 
 def test_a_slower_version_is_a_warning_and_noise_is_none() -> None:
     slower = KernelState(KERNEL, SHOWN, result(estimate(800), content_hash="older"))
-    assert [f.code for f in findings(replace(STATE, kernels=(slower,)))] == ["regression"]
+    assert [d.finding.code for d in diagnostics(replace(STATE, kernels=(slower,)))] == ["regression"]
     noise = KernelState(KERNEL, SHOWN, result(estimate(900), content_hash="older"))
-    assert findings(replace(STATE, kernels=(noise,))) == []
+    assert diagnostics(replace(STATE, kernels=(noise,))) == []
 
 
 def test_what_a_run_found_is_old_after_an_edit_but_a_missing_problem_is_not() -> None:
@@ -363,21 +363,11 @@ def test_what_a_run_found_is_old_after_an_edit_but_a_missing_problem_is_not() ->
         Finding("timeout", 3, "error", "Too long."),
     )
     state = replace(STATE, kernels=(KernelState(KERNEL, touched=True),), run_findings=run_findings)
-    by_code = {f.code: f for f in findings(state)}
+    by_code = {d.finding.code: d.finding for d in diagnostics(state)}
     assert by_code["no-problem"].message == "None."
     assert (by_code["timeout"].severity, by_code["timeout"].message) == (
         "hint",
         "Before this edit: Too long.",
-    )
-
-
-def test_thousands_of_findings_are_counted() -> None:
-    run_findings = tuple(Finding("masked-lanes", i, "hint", f"{i}") for i in range(1, 1001))
-    diagnostics = findings(replace(STATE, run_findings=run_findings))
-    assert len(diagnostics) == MOST + 1
-    assert (diagnostics[-1].code, diagnostics[-1].message) == (
-        "more-findings",
-        "900 more findings are not shown.",
     )
 
 
@@ -395,16 +385,6 @@ def test_why_there_is_no_time_comes_before_what_was_inferred() -> None:
     ]
     assert wording.stop_reason(result(Latency(None), findings=reasons)) == "cannot run here, line 5"
     assert wording.stop_reason(result(Latency(None), findings=reasons[:1])) == "inferred arguments"
-
-
-def test_the_gravest_findings_are_those_that_are_shown() -> None:
-    hints = tuple(Finding("masked-lanes", i, "hint", f"{i}") for i in range(1, MOST + 50))
-    error = Finding("wrong-result", 5000, "error", "Wrong.")
-    warning = Finding("spill", 4000, "warning", "It spills.")
-    diagnostics = findings(replace(STATE, run_findings=(*hints, error, warning)))
-    assert [f.code for f in diagnostics[-3:]] == ["spill", "wrong-result", "more-findings"]
-    assert [f.line for f in diagnostics] == sorted(f.line for f in diagnostics)
-    assert diagnostics[-1].message == "51 more findings are not shown."
 
 
 @pytest.mark.parametrize("code", ["no-problem", "inferred-problem"])

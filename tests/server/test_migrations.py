@@ -15,7 +15,7 @@ async def test_a_beta_1_kernel_is_moved_to_a_file_of_its_own(editor: Editor, tmp
     await editor.begin("vscode", tmp_path)
     uri = editor.open(tmp_path / "k.py", KERNELS)
     await editor.title(uri, "est. 900 us")
-    action = await editor.action(uri, 13, "Move this kernel to today's NKI")
+    action = await editor.action(uri, 13, "Move this file to today's NKI")
     assert isinstance(action, t.CodeAction)
     assert action.kind == "refactor.rewrite.accelopt.migrate"
     assert action.command is not None

@@ -100,7 +100,7 @@ async def test_a_search_goes_on_after_the_server_was_killed(
 
     second = await begun(environment, tmp_path)
     again = second.open(tmp_path / "nki_silu.py")
-    await second.title(again, "Resume the search (")
+    await second.title(again, "Resume (")
 
     async def ended() -> bool:
         return not running(environment)

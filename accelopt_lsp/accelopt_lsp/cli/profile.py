@@ -70,15 +70,23 @@ def profile(
     measurement = profiled([kernel_text], kernels, timeline=trace is not None)[0]
     if trace is not None:
         _write_trace(trace, measurement, kernel_text.text)
+    shown = without_ignored(kernel_text, measurement)
     if as_json:
         from accelopt_lsp.shapes import file_object
 
-        print_json(file_object(measurement))
+        print_json(file_object(shown))
     else:
         from accelopt_lsp.cli.tables import print_measurement
 
-        print_measurement(out(), measurement)
+        print_measurement(out(), shown)
     return answer(measurement)
+
+
+def without_ignored(file: FileRequest, measurement: FileMeasurement) -> FileMeasurement:
+    """Return a measurement with the findings that the file's comments and its settings do not silence."""
+    from accelopt_profiling.ignored import IgnoredFindings
+
+    return IgnoredFindings.of(file.text).rest_of(measurement, file.settings.ignored)
 
 
 def _write_trace(path: Path, measurement: FileMeasurement, text: str) -> None:

@@ -10,6 +10,7 @@ from accelopt_lsp.actions import ACTIONS, KINDS
 from accelopt_lsp.features.wording import change, origin, speedup, version_name
 from accelopt_lsp.state.jobs import BackgroundJob
 from accelopt_lsp.state.state_store import Document, KernelState
+from accelopt_profiling.ignored import can_be_ignored
 from accelopt_profiling.measurement import LIMITS, Finding
 
 
@@ -75,12 +76,22 @@ def _all(state: Document, first: int, last: int, jobs: list[BackgroundJob]) -> I
     if state.untrusted is None:
         for setting in (LIMITS[code] for code in codes if code in LIMITS):
             yield offer("raiseLimit", {**where, "id": setting}, setting=setting)
+        yield from _silences(state, first, last)
     if state.kernels:
         of_kernel = {**where, "kernel": (inside or state.kernels)[0].kernel.name}
         if "no-problem" in codes:
             yield offer("createProblem", of_kernel, "missing")
         elif "inferred-problem" in codes:
             yield offer("createProblem", of_kernel, "inferred")
+
+
+def _silences(state: Document, first: int, last: int) -> Iterator[CodeAction]:
+    """Yield what silences each finding of the lines, nearest first."""
+    at = {f.code: f.line for f in _findings(state) if first <= f.line <= last and can_be_ignored(f)}
+    for code, line in at.items():
+        for scope in ("line", "file", "project"):
+            argument = {"uri": state.uri, "id": code, "line": line, "scope": scope}
+            yield replace(offer("ignore", argument, scope, code=code), fixes=(code,))
 
 
 def _of_kernel(state: Document, kernel: KernelState, jobs: list[BackgroundJob]) -> Iterator[CodeAction]:
@@ -123,11 +134,11 @@ def _suggestion(state: Document, suggestion: Suggestion) -> CodeAction:
 
 
 def _findings(state: Document) -> Iterator[Finding]:
-    yield from state.findings
-    yield from state.run_findings
+    yield from state.ignored.rest(state.findings)
+    yield from state.ignored.rest(state.run_findings)
     for kernel in state.kernels:
         if kernel.shown is not None:
-            yield from kernel.shown.findings
+            yield from state.ignored.rest(kernel.shown.findings)
 
 
 def _asked_for(kind: str, only: Sequence[str] | None) -> bool:

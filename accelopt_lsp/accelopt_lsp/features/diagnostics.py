@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import replace
+import re
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass, replace
 from typing import get_args
 
 from accelopt_lsp.features.wording import change, duration_interval, speedup
@@ -23,25 +24,86 @@ LASTING = frozenset(
     }
 )
 
-#: At most so many diagnostics for one file, the gravest; the rest are counted in a last one.
-MOST = 100
+#: At most so many diagnostics for one kernel, and for what is in no kernel: the gravest, and one that names the rest.
+MOST_OF_KERNEL, MOST = 3, 100
 _GRAVEST_FIRST = get_args(Severity)
+#: What differs between findings of one cause: numbers, with their units.
+_NUMBERS = re.compile(r"\d[\d.,]*( ?([kMGT]i?B|B|%|us|ms|s)\b)?")
+#: So many further lines are named in a message.
+_LINES = 6
 
 
-def findings(state: Document) -> list[Finding]:
-    """Return what to say about a file now, by line. What belongs to older text says so and is only a hint."""
+@dataclass(frozen=True)
+class Diagnostic:
+    """A finding, and the other places of the same cause: their 1-based lines, each with what is said there."""
+
+    finding: Finding
+    places: tuple[tuple[int, str], ...] = ()
+
+    @property
+    def message(self) -> str:
+        """What is said, with the lines of the other places."""
+        lines = sorted({line for line, _ in self.places})
+        if not lines or self.finding.code == "more-findings":
+            return self.finding.message
+        named = ", ".join(map(str, lines[:_LINES]))
+        more = f" and {len(lines) - _LINES} more" if len(lines) > _LINES else ""
+        return f"{self.finding.message} Also on line{'' if len(lines) == 1 else 's'} {named}{more}."
+
+
+def diagnostics(
+    state: Document, ignored: Collection[str] = (), all_findings: bool = True
+) -> list[Diagnostic]:
+    """Return what to say about a file now, by line: one diagnostic for each cause, at most three for a kernel.
+
+    ``ignored`` are the codes that the settings silence, as comments of the text do. What belongs to older text says so
+    and is only a hint. What a history of results tells is not counted. Without ``all_findings`` only what makes a run
+    impossible is said.
+    """
     current = [*state.findings, *(_old(state.run_findings) if state.old else state.run_findings)]
+    history: list[Finding] = []
     for kernel in state.kernels:
         if kernel.shown is not None:
             current += _old(kernel.shown.findings) if kernel.old else kernel.shown.findings
-        current += _from_history(kernel)
-    unique = list(_once(map(_of_surroundings, current)))
-    gravest = sorted(unique, key=lambda f: _GRAVEST_FIRST.index(f.severity))[:MOST]
-    listed = sorted(gravest, key=lambda f: f.line)
-    if rest := len(unique) - len(listed):
-        message = f"{rest} more findings are not shown."
-        listed.append(Finding("more-findings", listed[-1].line, "information", message))
-    return listed
+        history += _from_history(kernel)
+    if not all_findings:
+        current = [f for f in current if f.severity == "error" or f.code in LASTING]
+        history = []
+    causes = _by_cause(state, _once(state.ignored.rest(current, ignored)))
+    kernels: dict[str, list[Diagnostic]] = {}
+    for cause in causes:
+        at = state.kernel_at(cause.finding.line)
+        kernels.setdefault("" if at is None else at.kernel.name, []).append(cause)
+    shown = [r for name, of in kernels.items() for r in _gravest(of, MOST_OF_KERNEL if name else MOST)]
+    shown += [Diagnostic(f) for f in state.ignored.rest(history, ignored)]
+    return sorted(shown, key=lambda cause: cause.finding.line)
+
+
+def _by_cause(state: Document, findings: Iterable[Finding]) -> list[Diagnostic]:
+    """Return one diagnostic for all that say the same of one kernel, numbers apart; what is deprecated, of one file."""
+    causes: dict[tuple[str, str, str], list[Finding]] = {}
+    for finding in findings:
+        at = None if finding.code == "deprecated" else state.kernel_at(finding.line)
+        words = _NUMBERS.sub("", finding.message)
+        causes.setdefault((at.kernel.name if at else "", finding.code, words), []).append(finding)
+    result = []
+    for cause in causes.values():
+        first, *others = sorted(cause, key=lambda f: (_GRAVEST_FIRST.index(f.severity), f.line))
+        result.append(Diagnostic(first, tuple((f.line, f.message) for f in others)))
+    return result
+
+
+def _gravest(causes: list[Diagnostic], most: int) -> list[Diagnostic]:
+    """Return the gravest ``most``, the last of them naming the rest where there are more."""
+    ranked = sorted(causes, key=lambda r: (_GRAVEST_FIRST.index(r.finding.severity), r.finding.line))
+    if len(ranked) <= most:
+        return ranked
+    shown, rest = ranked[: most - 1], ranked[most - 1 :]
+    codes = ", ".join(dict.fromkeys(r.finding.code for r in rest))
+    message = f"{len(rest)} more findings: {codes}. `accelopt profile FILE` prints all."
+    places = tuple((r.finding.line, r.message) for r in rest[:MOST])
+    first = min(r.finding.line for r in rest)
+    return [*shown, Diagnostic(Finding("more-findings", first, rest[0].finding.severity, message), places)]
 
 
 def _from_history(kernel: KernelState) -> Iterator[Finding]:
@@ -66,17 +128,15 @@ def _old(run_findings: Iterable[Finding]) -> list[Finding]:
     ]
 
 
-def _of_surroundings(finding: Finding) -> Finding:
-    """Return a missing package as what it is: nothing wrong with the text."""
-    return replace(finding, severity="information") if finding.code == "missing-package" else finding
-
-
 def _once(items: Iterable[Finding]) -> Iterator[Finding]:
-    """Yield the same thing on the same line once; a missing problem or package once per file."""
+    """Yield the same thing on the same line once, and a missing problem once per file."""
     keys: set[tuple[str, int, str]] = set()
     for finding in items:
-        once_per_file = finding.code in ("no-problem", "missing-package")
-        key = (finding.code, 0, "") if once_per_file else (finding.code, finding.line, finding.message)
+        key = (
+            (finding.code, 0, "")
+            if finding.code == "no-problem"
+            else (finding.code, finding.line, finding.message)
+        )
         if key not in keys:
             keys.add(key)
             yield finding

@@ -66,7 +66,7 @@ def _of_search(
     if search is None:
         yield Lens(line, "Optimize", "optimize", where, "zap")
         if (run := kernel.resumable) is not None:
-            yield Lens(line, f"Resume the search ({run.tried} tried)", "resume", where, "debug-continue")
+            yield Lens(line, f"Resume ({run.tried} tried)", "resume", where, "debug-continue")
         return
     job = {"job": search.id}
     if search.paused:

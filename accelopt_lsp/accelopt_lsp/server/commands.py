@@ -18,7 +18,8 @@ class Arguments:
     """What an action was called with. ``apply`` asks the server to make the edit itself; ``ask`` to ask first.
 
     ``line`` is 1-based; it chooses a kernel where no name is given. ``instructions`` are a sentence from the person
-    to the model that proposes rewrites, ``query`` are words to look for, ``test`` is a test's path in the project.
+    to the model that proposes rewrites, ``query`` are words to look for, ``test`` is a test's path in the project, and
+    ``scope`` says where something holds.
     """
 
     action: Action
@@ -32,6 +33,7 @@ class Arguments:
     instructions: str = ""
     query: str = ""
     test: str | None = None
+    scope: str = "line"
 
     @classmethod
     def of(cls, action: Action, values: Sequence[Any]) -> Arguments:
@@ -81,5 +83,5 @@ def _is(value: Any, kind: type) -> bool:
 
 _FIELDS: dict[str, type] = {
     "uri": str, "kernel": str, "line": int, "id": str, "job": str, "apply": bool, "ask": bool,
-    "instructions": str, "query": str, "test": str,
+    "instructions": str, "query": str, "test": str, "scope": str,
 }  # fmt: skip

@@ -11,11 +11,12 @@ from pygls.workspace import PositionCodec
 from accelopt_agent.suggestions.text_edit import TextEdit
 from accelopt_lsp.actions import ACTIONS
 from accelopt_lsp.features.code_actions import CodeAction
+from accelopt_lsp.features.diagnostics import Diagnostic
 from accelopt_lsp.features.hints import Hint
 from accelopt_lsp.features.lens import Lens
 from accelopt_lsp.server.client import Client
 from accelopt_lsp.state.line_map import TextChange
-from accelopt_profiling.measurement import Finding, Severity
+from accelopt_profiling.measurement import Severity
 
 SOURCE = "accelopt"
 
@@ -48,6 +49,15 @@ class Text:
         start = len(body) - len(body.lstrip())
         units = self._codec.client_num_units
         return types.Range(types.Position(index, units(body[:start])), types.Position(index, units(body)))
+
+    def name_range(self, line: int, name: str) -> types.Range:
+        """Return where ``name`` first stands on the 1-based ``line``; the whole line where it does not."""
+        index = self._index(line)
+        body = self._body(index)
+        at = body.find(name) if name else -1
+        if at < 0:
+            return self.line_range(line)
+        return types.Range(self.position(index, at), self.position(index, at + len(name)))
 
     def line_end(self, line: int) -> types.Position:
         index = self._index(line)
@@ -90,19 +100,36 @@ def finding_page(code: str) -> str:
     return (Path(__file__).parents[1] / "pages" / f"{code}.md").as_uri()
 
 
-def diagnostics(findings: Iterable[Finding], text: Text, client: Client) -> list[types.Diagnostic]:
+def diagnostics(items: Iterable[Diagnostic], uri: str, text: Text, client: Client) -> list[types.Diagnostic]:
+    """Return what is said of the document at ``uri``; the other places of a cause as related information."""
     with_page = client.has("text_document", "publish_diagnostics", "code_description_support")
-    return [
-        types.Diagnostic(
-            range=text.line_range(f.line),
-            message=f.message,
-            severity=_SEVERITY[f.severity],
-            code=f.code,
-            code_description=types.CodeDescription(finding_page(f.code)) if with_page else None,
-            source=SOURCE,
+    with_places = client.has("text_document", "publish_diagnostics", "related_information")
+    tags = client.get("text_document", "publish_diagnostics", "tag_support", "value_set") or ()
+    result = []
+    for item in items:
+        finding = item.finding
+        deprecated = finding.code == "deprecated"
+        places = [
+            types.DiagnosticRelatedInformation(types.Location(uri, text.line_range(line)), message)
+            for line, message in item.places
+        ]
+        result.append(
+            types.Diagnostic(
+                range=text.name_range(finding.line, finding.message.split(" ")[0])
+                if deprecated
+                else text.line_range(finding.line),
+                message=item.message,
+                severity=_SEVERITY[finding.severity],
+                code=finding.code,
+                code_description=types.CodeDescription(finding_page(finding.code)) if with_page else None,
+                source=SOURCE,
+                tags=[types.DiagnosticTag.Deprecated]
+                if deprecated and types.DiagnosticTag.Deprecated in tags
+                else None,
+                related_information=places if places and with_places else None,
+            )
         )
-        for f in findings
-    ]
+    return result
 
 
 def code_lenses(lenses: Iterable[Lens], client: Client) -> list[types.CodeLens]:

@@ -9,15 +9,12 @@ from pathlib import Path
 from accelopt_lsp.errors import UserError
 from accelopt_lsp.server.commands import Arguments, Handler
 from accelopt_lsp.server.session import Session
-from accelopt_lsp.service.protocol import FileRequest
+from accelopt_lsp.server.settings_file import OVER_FILES, settings_file, table_of
 from accelopt_lsp.settings.schema import all_settings
 from accelopt_lsp.state.jobs import BackgroundJob
-from accelopt_profiling.source_text import UnreadableFileError, read_text
 
 #: So many times what a limit was is proposed.
 STEP = 4
-#: Layers of settings that a file does not change.
-OVER_FILES = ("the environment", "the editor's settings", "the command line")
 
 
 class LimitFix:
@@ -50,7 +47,7 @@ class LimitFix:
                 f"Set `limits.{line}` ({now:g} now) in {layer}: it stands there, over every file."
             )
             return
-        path, new = await asyncio.to_thread(_settings_file, file, line)
+        path, new = await asyncio.to_thread(settings_file, file, f"[limits]\n{line}\n")
         if self._editor.shows_files:
             await self._editor.show_file(path, take_focus=True)
         if new:
@@ -58,34 +55,7 @@ class LimitFix:
                 f"{path} was written: `{line}`, {now:g} before. Save {Path(file.path).name} again."
             )
         else:
-            table = "[tool.accelopt.limits]" if path.name == "pyproject.toml" else "[limits]"
+            table = table_of(path, "limits")
             self._editor.say(
                 f"Write `{line}` ({now:g} now) below {table} in {path}, then save the kernel file."
             )
-
-
-def _settings_file(file: FileRequest, line: str) -> tuple[Path, bool]:
-    """Return the project's settings file and whether it was written now, with ``line`` as its only limit.
-
-    Raises:
-        UserError: it cannot be written.
-    """
-    folder = file.settings.project_root or Path(file.path).parent
-    for present in (folder / "accelopt.toml", folder / "pyproject.toml"):
-        if present.is_file() and (present.name == "accelopt.toml" or _holds_settings(present)):
-            return present, False
-    path = folder / "accelopt.toml"
-    try:
-        with path.open("x", encoding="utf-8") as settings:
-            settings.write(f"[limits]\n{line}\n")
-    except OSError as error:
-        raise UserError(f"{path} cannot be written: {error.strerror}.") from None
-    return path, True
-
-
-def _holds_settings(project: Path) -> bool:
-    """Tell whether a ``pyproject.toml`` has settings of ours; one that cannot be read as text has none."""
-    try:
-        return "[tool.accelopt" in read_text(project)
-    except UnreadableFileError:
-        return False

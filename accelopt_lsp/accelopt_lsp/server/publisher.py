@@ -7,7 +7,7 @@ import logging
 from collections.abc import Awaitable
 from typing import TYPE_CHECKING
 
-from accelopt_lsp.features.diagnostics import findings
+from accelopt_lsp.features.diagnostics import diagnostics
 from accelopt_lsp.server import convert
 from accelopt_lsp.server.session import Session
 from accelopt_lsp.server.settings_sync import SettingsSync
@@ -26,6 +26,7 @@ TOGETHER = 0.05
 class Publisher:
     def __init__(self, session: Session, settings: SettingsSync) -> None:
         self._editor, self._state, self._documents = session.editor, session.state, session.documents
+        self._configuration = session.configuration
         self._published: dict[str, list[types.Diagnostic]] = {}
         self._pending: set[str] = set()
         self._timer: asyncio.TimerHandle | None = None
@@ -72,10 +73,13 @@ class Publisher:
         if state is None or not state.read:
             return
         text = self._documents.lines(self._documents.opened(uri))
-        diagnostics = convert.diagnostics(findings(state), text, self._editor.client)
-        if diagnostics != self._published.get(uri, []):
-            self._published[uri] = diagnostics
-            self._editor.publish(uri, diagnostics, self._documents.version(uri))
+        settings = self._configuration.cached(state.path)
+        ignored, everything = (settings.ignored, settings.editor.findings) if settings else ((), True)
+        items = diagnostics(state, ignored, everything)
+        shown = convert.diagnostics(items, uri, text, self._editor.client)
+        if shown != self._published.get(uri, []):
+            self._published[uri] = shown
+            self._editor.publish(uri, shown, self._documents.version(uri))
 
     async def _ask(self, request: Awaitable[None]) -> None:
         try:

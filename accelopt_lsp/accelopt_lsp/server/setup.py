@@ -40,6 +40,7 @@ from accelopt_lsp.server.searches import Searches
 from accelopt_lsp.server.server import AccelOptServer
 from accelopt_lsp.server.session import Session
 from accelopt_lsp.server.settings_sync import SettingsSync
+from accelopt_lsp.server.silence import Silence
 from accelopt_lsp.server.suggestions import METHOD as CANDIDATE_METHOD
 from accelopt_lsp.server.suggestions import SCHEME, CandidateTexts, SuggestionActions
 from accelopt_lsp.server.workspace_trust import WorkspaceTrust
@@ -115,6 +116,7 @@ def build_parts(session: Session) -> Parts:
         MemoryView(session, pages),
         NewFiles(session),
         LimitFix(session),
+        Silence(session),
         Recordings(session, profiles),
         FirstSteps(session, settings),
     )

@@ -131,6 +131,11 @@ class Settings(SettingValues):
         return {"triton": self.target.triton, "nki": self.target.nki or usual}
 
     @property
+    def ignored(self) -> frozenset[str]:
+        """The codes of the findings that are not told."""
+        return frozenset(self.ignore.replace(",", " ").split())
+
+    @property
     def asks_models(self) -> bool:
         """Whether a model may be asked at all."""
         return bool(self.model.base_url and self.model.model)

@@ -101,6 +101,7 @@ class SettingValues:
     host: str
     python: str
     require_isolation: bool
+    ignore: str
     target: TargetSettings
     model: ConfiguredModel
     memory: MemorySettings

@@ -14,6 +14,7 @@ from accelopt_agent.search.resumable_run import ResumableRun
 from accelopt_agent.suggestions.suggestion import Suggestion
 from accelopt_lsp.state.line_map import LineMap, move_findings, move_kernel, move_measurement
 from accelopt_lsp.state.signal import Signal
+from accelopt_profiling.ignored import IgnoredFindings
 from accelopt_profiling.kernels import Kernel, KernelSource
 from accelopt_profiling.measurement import FileMeasurement, Finding, KernelMeasurement
 from accelopt_profiling.quantity import Known
@@ -100,7 +101,8 @@ class Document:
 
     ``read`` tells that the kernels were looked for at least once; ``profiled_text`` is the hash of the text that the
     last profile started from, ``measured_rest`` the hash of everything in it that is no kernel. ``untrusted`` is the
-    folder that has to be trusted before anything of the file is run; None where it is.
+    folder that has to be trusted before anything of the file is run; None where it is. ``ignored`` are the findings
+    that its comments silence.
     """
 
     uri: str
@@ -113,6 +115,7 @@ class Document:
     profiled_text: str | None = None
     read: bool = False
     untrusted: Path | None = None
+    ignored: IgnoredFindings = field(default_factory=IgnoredFindings)
 
     @property
     def old(self) -> bool:
@@ -135,6 +138,7 @@ class Document:
             kernels=tuple(_edit_kernel(k, moved) for k in self.kernels),
             findings=tuple(move_findings(self.findings, moved)),
             run_findings=tuple(move_findings(self.run_findings, moved)),
+            ignored=self.ignored.moved(moved.line) if moved.moves else self.ignored,
         )
 
     def with_text(self, source: KernelSource) -> Document:
@@ -142,7 +146,8 @@ class Document:
 
         While it does not parse, the kernels known before stay, marked as touched.
         """
-        read = replace(self, findings=source.text_findings, read=True)
+        ignored = IgnoredFindings.of(source.text)
+        read = replace(self, findings=source.text_findings, ignored=ignored, read=True)
         if source.syntax_error is not None:
             return replace(read, kernels=tuple(replace(k, touched=True) for k in self.kernels))
         rest_changed = self.measured_rest is not None and source.rest_hash != self.measured_rest

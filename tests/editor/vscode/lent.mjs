@@ -36,11 +36,11 @@ await drive(url, shots, async ({ page, seen, mark, shot, settled, lens, openFile
   await page.keyboard.press('Escape');
 
   await command('AccelOpt: Restart the Server');
-  await lens(/Resume the search \(/).waitFor({ timeout: 120_000 });
-  seen.interrupted = await textOf(lens(/Resume the search \(/));
+  await lens(/Resume \(\d/).waitFor({ timeout: 120_000 });
+  seen.interrupted = await textOf(lens(/Resume \(\d/));
   mark('interrupted');
   await shot('11-interrupted');
-  await until(() => lens(/Resume the search \(/).click({ timeout: 4000 }), '.statusbar-item >> text=Optimizing double');
+  await until(() => lens(/Resume \(\d/).click({ timeout: 4000 }), '.statusbar-item >> text=Optimizing double');
   mark('goes on');
 
   const end = toast(/candidates/);

@@ -1,0 +1,137 @@
+"""How much of an editor the results of other people's kernels take: lenses, findings, hints, hovers.
+
+``tests/support/foreign_results.json`` has what the profile says of the 20 files in it: AWS's nki-samples, liger-kernel,
+fla-core, flag-gems and PyTorch, most of them with inferred arguments.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from accelopt_agent.search.resumable_run import ResumableRun
+from accelopt_agent.suggestions.suggestion import Speedup, Suggestion
+from accelopt_lsp.features.diagnostics import MOST_OF_KERNEL, diagnostics
+from accelopt_lsp.features.hints import WIDTH, hints
+from accelopt_lsp.features.hover import hover
+from accelopt_lsp.features.lens import Lens, lenses
+from accelopt_lsp.state.jobs import BackgroundJob
+from accelopt_lsp.state.state_store import Document, KernelState
+from accelopt_profiling.gate.verdict import Verdict
+from accelopt_profiling.kernels import Kernel
+from accelopt_profiling.measurement import Finding, KernelMeasurement, Latency
+from accelopt_profiling.plain import from_plain
+from accelopt_profiling.quantity import Known
+
+FILES: list[dict[str, Any]] = json.loads(
+    (Path(__file__).parents[1] / "support/foreign_results.json").read_text(encoding="utf-8")
+)
+
+#: Characters of a line of lenses that VS Code shows in a window of 1000 px: side bar (300), activity bar (48), line
+#: numbers (65) and minimap (80) leave some 500 px, and a character of a lens is 7.6 px wide (90 % of 14 px, 0.6 em).
+NARROW = 60
+#: The same at 1440 px.
+WIDE = 120
+#: What VS Code puts between two lenses.
+BETWEEN = " | "
+
+
+def document(file: dict[str, Any], **changes: Any) -> Document:
+    shown = {k["name"]: from_plain(KernelMeasurement, {"host": "local", **k}) for k in file["kernels"]}
+    states = []
+    for plain in file["source"]:
+        kernel = from_plain(Kernel, plain)
+        result = shown.get(kernel.name)
+        states.append(
+            KernelState(kernel, result and replace(result, content_hash=kernel.content_hash), **changes)
+        )
+    found = tuple(from_plain(Finding, f) for f in file["findings"])
+    return Document("file:///k.py", "/k.py", kernels=tuple(states), run_findings=found, read=True)
+
+
+def with_offers(state: Document, count: int) -> Document:
+    """The document after a search that checked ``count`` versions of each kernel, and was interrupted."""
+    latency = Latency(9.0, 8.0, 10.0, Known.ESTIMATED)
+    kernels = []
+    for kernel in state.kernels:
+        text_hash, name = kernel.kernel.content_hash, kernel.kernel.name
+        offer = Suggestion(
+            "id", "run", "/k.py", name, kernel.kernel.dialect, text_hash, "", "", "", "rule:r", "Hoist.",
+            Speedup(12.3, 10.2, 14.5, Known.ESTIMATED), latency, latency, Verdict(True), "h100", "local", ("rule:r",),
+        )  # fmt: skip
+        run = ResumableRun("run", name, text_hash, 128)
+        kernels.append(replace(kernel, suggestions=(offer,) * count, interrupted=run))
+    return replace(state, kernels=tuple(kernels))
+
+
+def rows(items: list[Lens]) -> list[list[Lens]]:
+    """The lenses of each line, as they stand beside each other."""
+    by_line: dict[int, list[Lens]] = {}
+    for item in items:
+        by_line.setdefault(item.line, []).append(item)
+    return list(by_line.values())
+
+
+def ends(row: list[Lens]) -> dict[str, int]:
+    """Where each title of a row ends; an icon takes two characters."""
+    at, result = 0, {}
+    for lens in row:
+        at += len(lens.title) + 3 * bool(lens.icon)
+        result[lens.title] = at
+        at += len(BETWEEN)
+    return result
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda f: f["file"])
+def test_no_lens_cuts_its_verb(file: dict[str, Any]) -> None:
+    state = document(file)
+    search = BackgroundJob.of("optimize", state.uri)
+    for offered in (state, with_offers(state, 1), with_offers(state, 12)):
+        for jobs in ([], [search], [replace(search, paused=True)]):
+            for row in rows(lenses(offered, jobs, {"nki": "trn1", "triton": "h100"})):
+                *verbs, result = ends(row).items()
+                assert all(end <= NARROW for _, end in verbs), verbs
+                assert row[-1].command == "profile"
+                if row[0].command == "optimize" and offered is state:
+                    assert result[1] <= WIDE, result
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda f: f["file"])
+def test_a_kernel_has_few_diagnostics_and_no_cause_twice(file: dict[str, Any]) -> None:
+    state = document(file)
+    shown = diagnostics(state)
+    of_kernel = Counter(at.kernel.name for d in shown if (at := state.kernel_at(d.finding.line)))
+    assert all(count <= MOST_OF_KERNEL for count in of_kernel.values()), of_kernel
+    assert len({d.message for d in shown if d.finding.code == "deprecated"}) <= 2
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda f: f["file"])
+def test_a_hover_has_five_rows_before_its_details(file: dict[str, Any]) -> None:
+    state = document(file)
+    for kernel in state.kernels:
+        for markdown in (True, False):
+            text = hover(state, kernel.kernel.line, markdown)
+            if text is not None:
+                above, _, below = text.partition("\n\n---\n\n")
+                assert len(above.split("\n\n")[1].splitlines()) == 5
+                assert below
+                assert "(0.0 %" not in text
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda f: f["file"])
+def test_the_shares_in_hints_come_to_the_whole_at_most(file: dict[str, Any]) -> None:
+    state = document(file)
+    lines = ["pass\n"] * file["lines"]
+    for kernel in state.kernels:
+        shown = list(hints(replace(state, kernels=(kernel,)), lines, 1, file["lines"]))
+        assert all(len(hint.text) <= WIDTH and "est." not in hint.text for hint in shown)
+        shares = [
+            int(share[1]) for hint in shown if (share := re.search(r"(?:, |E |DMA )(\d+) %", hint.text))
+        ]
+        assert sum(shares) <= 101, [hint.text for hint in shown]  # each share is rounded
