@@ -96,7 +96,10 @@ def test_no_lens_cuts_its_verb(file: dict[str, Any]) -> None:
         for jobs in ([], [search], [replace(search, paused=True)]):
             for row in rows(lenses(offered, jobs, {"nki": "trn1", "triton": "h100"})):
                 *verbs, result = ends(row).items()
-                assert all(end <= NARROW for _, end in verbs), verbs
+                assert all(end - len(title) + len(title.split(" ")[0]) <= NARROW for title, end in verbs), (
+                    verbs
+                )
+                assert all(end <= NARROW for title, end in verbs if not title.startswith("Change ")), verbs
                 assert row[-1].command == "profile"
                 if row[0].command == "optimize" and offered is state:
                     assert result[1] <= WIDE, result
@@ -135,3 +138,12 @@ def test_the_shares_in_hints_come_to_the_whole_at_most(file: dict[str, Any]) -> 
             int(share[1]) for hint in shown if (share := re.search(r"(?:, |E |DMA )(\d+) %", hint.text))
         ]
         assert sum(shares) <= 101, [hint.text for hint in shown]  # each share is rounded
+
+
+def test_inferred_sizes_can_be_changed_from_the_lens() -> None:
+    (file,) = (f for f in FILES if f["file"] == "ops/utils/softmax.py")
+    changes = [x for x in lenses(document(file), [], {}) if x.command == "createProblem"]
+    assert changes
+    assert all(re.fullmatch(r"Change \d+(x\d+)* \(inferred\)", x.title) for x in changes)
+    offered = lenses(with_offers(document(file), 1), [], {})
+    assert [x for x in offered if x.command == "createProblem"] == []

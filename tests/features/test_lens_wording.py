@@ -375,7 +375,7 @@ def test_a_result_for_inferred_arguments_says_so() -> None:
     inferred = Finding("inferred-problem", 3, "information", "The arguments were inferred.")
     state = replace(STATE, run_findings=(inferred,))
     title = result_title(state, KernelState(KERNEL, replace(SHOWN, correctness=Correctness())), "trn1", False)
-    assert title.endswith("VectorE bound · 41 % · inferred arguments, result not checked")
+    assert title.endswith("VectorE bound · 41 % · inferred, not checked")
 
 
 def test_why_there_is_no_time_comes_before_what_was_inferred() -> None:

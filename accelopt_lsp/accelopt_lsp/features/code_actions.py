@@ -81,7 +81,7 @@ def _all(state: Document, first: int, last: int, jobs: list[BackgroundJob]) -> I
         of_kernel = {**where, "kernel": (inside or state.kernels)[0].kernel.name}
         if "no-problem" in codes:
             yield offer("createProblem", of_kernel, "missing")
-        elif "inferred-problem" in codes:
+        elif "inferred-problem" in codes or "inferred-size" in codes:
             yield offer("createProblem", of_kernel, "inferred")
 
 

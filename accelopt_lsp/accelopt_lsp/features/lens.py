@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
@@ -18,6 +19,9 @@ from accelopt_lsp.state.jobs import BackgroundJob
 from accelopt_lsp.state.state_store import Document, KernelState
 from accelopt_profiling.measurement import Dialect, KernelMeasurement
 from accelopt_profiling.quantity import Known
+
+#: The first shape that a case names: ``128x512`` of "q 128x512 float32, k 128x512 float32".
+_SHAPE = re.compile(r"\b\d+(x\d+)*\b")
 
 
 @dataclass(frozen=True)
@@ -51,7 +55,7 @@ def lenses(
         if state.untrusted is None:
             search = next((j for j in running if j.kind == "optimize" and j.kernel in (None, name)), None)
             result += _of_search(line, kernel, search, where)
-            result += _of_versions(line, kernel, where)
+            result += _of_versions(line, kernel, where) or _of_sizes(state, line, kernel, where)
         profiling = any(j.kind == "profile" for j in running)
         title = result_title(state, kernel, targets.get(kernel.kernel.dialect, ""), profiling, detail)
         result.append(Lens(line, title, "profile", where))
@@ -76,16 +80,29 @@ def _of_search(
     yield Lens(line, "Cancel", "cancel", job, "debug-stop")
 
 
-def _of_versions(line: int, kernel: KernelState, where: Mapping[str, object]) -> Iterator[Lens]:
-    """Yield the lens of the checked versions: one is shown, of several a list."""
+def _of_versions(line: int, kernel: KernelState, where: Mapping[str, object]) -> list[Lens]:
+    """Return the lens of the checked versions: one is shown, of several a list."""
     if not kernel.offers:
-        return
+        return []
     best, count = kernel.offers[0], len(kernel.offers)
     title = f"{count} checked: {short_speedup(best.speedup)}"
     if count > 1:
-        yield Lens(line, title, "choose", where)
-    else:
-        yield Lens(line, title, "suggestions", {**where, "id": best.id, "title": version_name(best)})
+        return [Lens(line, title, "choose", where)]
+    return [Lens(line, title, "suggestions", {**where, "id": best.id, "title": version_name(best)})]
+
+
+def _of_sizes(state: Document, line: int, kernel: KernelState, where: Mapping[str, object]) -> list[Lens]:
+    """Return the lens that leads to the sizes of a cost where they were inferred."""
+    result = kernel.shown
+    shape = _SHAPE.search(result.case) if result is not None and result.latency.us is not None else None
+    if shape is None or not _is_inferred(state, kernel):
+        return []
+    return [Lens(line, f"Change {shape[0]} (inferred)", "createProblem", where)]
+
+
+def _is_inferred(state: Document, kernel: KernelState) -> bool:
+    own = () if kernel.shown is None else kernel.shown.findings
+    return any(f.code == "inferred-problem" for f in (*state.findings, *state.run_findings, *own))
 
 
 def result_title(
@@ -113,8 +130,8 @@ def result_title(
     if profiling:
         parts.append("checking the result..." if _awaits_check(result) else "profiling...")
     elif result.latency.us is not None and result.correctness.status == "not checked":
-        inferred = any(f.code == "inferred-problem" for f in (*state.findings, *state.run_findings))
-        parts.append("inferred arguments, result not checked" if inferred else "result not checked")
+        inferred = _is_inferred(state, kernel)
+        parts.append("inferred, not checked" if inferred else "result not checked")
     elif result.latency.us is not None and result.correctness.compared < result.correctness.of:
         full = f"{result.correctness.extent} compared"
         parts.append(full if detail == "full" else "compared in part")

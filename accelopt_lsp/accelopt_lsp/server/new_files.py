@@ -38,14 +38,19 @@ class NewFiles:
     async def _create_problem(self, job: BackgroundJob, args: Arguments) -> None:
         file = await self._files.read(job.uri)
         name, kernel = Path(file.path).name, args.kernel or _kernel_at(file, args.line)
-        path = await _free_path(file, "problem", "complete it there")
+        path = _beside(file, "problem")
+        if await asyncio.to_thread(path.exists):
+            await self._open(path)
+            raise UserError(f"{path} exists already; complete it there.")
         async with self._editor.progress(f"Inferring inputs for {name}", partial(self._jobs.cancel, job.id)):
             problem = await self._service.infer_problem(file, kernel)
         await self._write(path, problem.text, f"{problem.outcome} Then save {name}.")
 
     async def _migrate(self, job: BackgroundJob) -> None:
         file = await self._files.read(job.uri)
-        path = await _free_path(file, "nki", "move or delete it first")
+        path = _beside(file, "nki")
+        if await asyncio.to_thread(path.exists):
+            raise UserError(f"{path} exists already; move or delete it first.")
         title = f"Moving {Path(file.path).name} to today's NKI"
         async with self._editor.progress(title, partial(self._jobs.cancel, job.id)):
             moved = await self._service.migrate(file)
@@ -53,18 +58,18 @@ class NewFiles:
 
     async def _write(self, path: Path, text: str, outcome: str) -> None:
         await asyncio.to_thread(write_new, path, text)
-        if self._editor.shows_files:
-            await self._editor.show_file(path, take_focus=True)
+        await self._open(path)
         self._editor.say(f"{path.name} was written. {outcome}")
 
+    async def _open(self, path: Path) -> None:
+        if self._editor.shows_files:
+            await self._editor.show_file(path, take_focus=True)
 
-async def _free_path(file: FileRequest, suffix: str, advice: str) -> Path:
-    """Return ``<stem>_<suffix>.py`` beside the kernel file. Raises UserError: it exists; ``advice`` says what to do."""
+
+def _beside(file: FileRequest, suffix: str) -> Path:
+    """Return ``<stem>_<suffix>.py`` beside the kernel file."""
     path = Path(file.path)
-    path = path.with_name(f"{path.stem}_{suffix}.py")
-    if await asyncio.to_thread(path.exists):
-        raise UserError(f"{path} exists already; {advice}.")
-    return path
+    return path.with_name(f"{path.stem}_{suffix}.py")
 
 
 def _kernel_at(file: FileRequest, line: int | None) -> str | None:
