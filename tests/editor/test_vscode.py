@@ -206,6 +206,41 @@ def test_a_persons_change_is_remembered_and_forgotten(tmp_path):
     assert memory_stats(database)["pairs"] == 0
 
 
+def test_from_a_machine_without_the_server_to_a_first_number(tmp_path):
+    """Nothing is installed, nothing has torch; the first message is closed. The menu mends each state in turn."""
+    workspace, home = tmp_path / "work", tmp_path / "home"
+    workspace.mkdir()
+    home.mkdir()
+    for name in ("triton_softmax.py", "triton_softmax_problem.py"):
+        shutil.copy(ROOT / "examples" / name, workspace)
+    bare = tmp_path / "bin"
+    bare.mkdir()
+    (bare / "python3").symlink_to(sys._base_executable)
+    environment = {"PATH": f"{bare}:/usr/bin:/bin", "ACCELOPT_DB": str(tmp_path / "memory.db")}
+    environment |= {"XDG_DATA_HOME": str(home), "VIRTUAL_ENV": "", "CONDA_PREFIX": ""}
+    workbench = Workbench(
+        tmp_path / "data", workspace, machine={"accelopt.interpreter": "", **PATIENT}, environment=environment
+    )
+    workbench.install_extension()
+    workbench.start()
+    try:
+        state = drive(workbench.url, "first_run.mjs")
+    finally:
+        workbench.stop()
+    assert "0.4 GB to fetch" in state["offer"]
+    assert state["stopped"] == [
+        "Install with torch and Triton",
+        "Install the Server Only",
+        "Choose a Python...",
+    ]
+    assert state["errors"] == 0
+    assert "Install torch and Triton" in state["lacking"][0]
+    assert "est." in state["lens"]
+    assert any("torch" in line for line in state["doctor"])
+    assert state["ticked"] == ["A Python with the server", "The server runs", "See what a kernel costs"]
+    assert state["times"]["first number"] < 300, state["times"]
+
+
 def packed(extension: Path, vsix: Path) -> Path:
     """A VSIX of plain files."""
     with zipfile.ZipFile(vsix, "w") as archive:

@@ -61,7 +61,7 @@ export function activate(context: vscode.ExtensionContext): void {
   command('accelopt.addHost', () => addHost(running));
   command('accelopt.chooseTarget', () => chooseTarget(context));
   command('accelopt.openExample', () => openExample(context, output, running));
-  command('accelopt.showGuide', () => showGuide());
+  command('accelopt.showGuide', () => showGuide(status.shown));
   command('accelopt.doctor', () => showDoctor(running));
   command('accelopt.openSettings', () => openSettings());
   command('accelopt.setModelKey', async () => (await askForModelKey(context)) && running.restart());
@@ -99,7 +99,8 @@ async function trust(running: Server): Promise<void> {
 
 /** A sentence from the person goes to the model that proposes rewrites. */
 async function optimizeWithInstructions(running: Server, status: StatusItem): Promise<void> {
-  if (running.isRunning && !status.shown.reached?.includes('model')) {
+  const configured = status.shown.reached?.includes('model') || vscode.workspace.getConfiguration('accelopt').get('model.base_url');
+  if (running.isRunning && !configured) {
     const add = vscode.l10n.t('Add a Model...');
     const message = vscode.l10n.t('No model is configured, and only a model can follow instructions.');
     if ((await vscode.window.showInformationMessage(message, add)) === add) {

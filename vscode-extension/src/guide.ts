@@ -8,18 +8,27 @@ import type { Status } from './status';
 /** The steps that the extension knows of; the others come with the server's status. */
 const OWN = { python: 'python', server: 'server' } as const;
 
-/** Tick the steps that are true now; one that was true once stays ticked, as VS Code remembers it. */
-export function tick(status: Status): void {
-  const running = !['starting', 'not-installed', 'wrong-interpreter', 'stopped'].includes(status.state);
-  const found = running || status.state === 'stopped';
-  const steps = [...(found ? [OWN.python] : []), ...(running ? [OWN.server] : []), ...(status.reached ?? [])];
-  for (const step of steps) {
-    void vscode.commands.executeCommand('setContext', `accelopt.reached.${step}`, true);
-  }
+/** The steps that are true. */
+function reached({ state, reached: told = [] }: Status): string[] {
+  const running = !['starting', 'not-installed', 'wrong-interpreter', 'stopped'].includes(state);
+  const found = running || state === 'stopped';
+  return [...(found ? [OWN.python] : []), ...(running ? [OWN.server] : []), ...told];
 }
 
-export const showGuide = (): Thenable<unknown> =>
-  vscode.commands.executeCommand('workbench.action.openWalkthrough', 'accelopt.accelopt#accelopt.start', false);
+const set = (step: string, value: boolean): Thenable<unknown> =>
+  vscode.commands.executeCommand('setContext', `accelopt.reached.${step}`, value);
+
+/** Tick the steps that are true now; one that was true once stays ticked, as VS Code remembers it. */
+export function tick(status: Status): void {
+  reached(status).forEach((step) => void set(step, true));
+}
+
+/** Open the guide. VS Code ticks a step when its key becomes true, and one that was true before it read the guide never. */
+export async function showGuide(status: Status): Promise<void> {
+  await Promise.all(reached(status).map((step) => set(step, false)));
+  await vscode.commands.executeCommand('workbench.action.openWalkthrough', 'accelopt.accelopt#accelopt.start', false);
+  tick(status);
+}
 
 /** Open the example that the kernels' Python can run: Triton's where it has Triton, else NKI's, which needs nothing. */
 export async function openExample(context: vscode.ExtensionContext, output: vscode.LogOutputChannel, server: Server): Promise<void> {

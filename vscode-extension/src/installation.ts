@@ -14,11 +14,11 @@ export async function offerInstallation(context: vscode.ExtensionContext, output
     return;
   }
   const torch = (await interpreters(context, output)).find((one) => one.torch && one.triton);
-  const message = vscode.l10n.t('AccelOpt needs an environment of its own for its server (0.1 GB).');
+  const message = vscode.l10n.t('Install AccelOpt\'s server into an environment of its own (0.1 GB)?');
   const more = torch
     ? vscode.l10n.t('Triton kernels can see torch {0} and Triton {1} of {2}.', torch.torch, torch.triton, torch.path)
     : vscode.l10n.t('Triton kernels need torch and Triton too: about 0.4 GB to fetch, 1.7 GB on disk.');
-  const never = vscode.l10n.t('Don\'t Ask Again');
+  const never = vscode.l10n.t('Never');
   if ((await tell('not-installed', `${message} ${more}`, [never])) === never) {
     await context.globalState.update(DECLINED, true);
   }

@@ -6,14 +6,16 @@ import { MENDS } from './states';
 import type { Status } from './status';
 
 interface Choice extends vscode.QuickPickItem {
+  command?: string;
   run?: () => unknown;
 }
 
 const line = (label: string): Choice => ({ label, kind: vscode.QuickPickItemKind.Separator });
 
 export async function showMenu(server: Server, status: Status): Promise<void> {
-  const run = (label: string, command: string): Choice => ({ label, run: () => vscode.commands.executeCommand(command) });
-  const choices: Choice[] = (MENDS[status.state] ?? []).map(({ icon, title, command }) => run(`$(${icon}) ${title}`, command));
+  const run = (label: string, command: string): Choice => ({ label, command, run: () => vscode.commands.executeCommand(command) });
+  const mends = MENDS[status.state] ?? [];
+  const choices: Choice[] = mends.map(({ icon, title, command }) => run(`$(${icon}) ${title}`, command));
   choices.push(...await fixes());
   if (choices.length) {
     choices.unshift(line(vscode.l10n.t('what helps')));
@@ -42,8 +44,7 @@ export async function showMenu(server: Server, status: Status): Promise<void> {
       run(`$(archive) ${vscode.l10n.t('Show remembered changes...')}`, 'accelopt.showMemory'),
     );
   }
-  choices.push(
-    line('AccelOpt'),
+  const always = [
     run(`$(book) ${vscode.l10n.t('Open the guide')}`, 'accelopt.showGuide'),
     run(`$(beaker) ${vscode.l10n.t('Open an example kernel')}`, 'accelopt.openExample'),
     run(`$(pulse) ${vscode.l10n.t('Check the installation...')}`, 'accelopt.doctor'),
@@ -55,7 +56,8 @@ export async function showMenu(server: Server, status: Status): Promise<void> {
     { label: `$(gear) ${vscode.l10n.t('Open the settings')}`, run: () => openSettings() },
     run(`$(refresh) ${vscode.l10n.t('Restart the server')}`, 'accelopt.restart'),
     run(`$(output) ${vscode.l10n.t('Show the output')}`, 'accelopt.showOutput'),
-  );
+  ];
+  choices.push(line('AccelOpt'), ...always.filter((one) => !mends.some(({ command }) => command === one.command)));
   const chosen = await vscode.window.showQuickPick(choices, { title: ['AccelOpt', status.message].join(': '), placeHolder: status.detail });
   await chosen?.run?.();
 }

@@ -2,30 +2,33 @@
 import * as vscode from 'vscode';
 import type { Status } from './status';
 
+/** `button` is what a message has room for. */
 export interface Mend {
   icon: string;
   title: string;
+  button: string;
   command: string;
 }
 
-const mend = (icon: string, title: string, command: string): Mend => ({ icon, title, command: `accelopt.${command}` });
+const mend = (icon: string, title: string, button: string, command: string): Mend =>
+  ({ icon, title, button, command: `accelopt.${command}` });
 
-const WITH_TORCH = mend('cloud-download', vscode.l10n.t('Install with torch and Triton'), 'installTorch');
-const SERVER = mend('cloud-download', vscode.l10n.t('Install the Server Only'), 'install');
-const PYTHON = mend('search', vscode.l10n.t('Choose a Python...'), 'chooseInterpreter');
-const RESTART = mend('refresh', vscode.l10n.t('Restart the Server'), 'restart');
-const OUTPUT = mend('output', vscode.l10n.t('Show the Output'), 'showOutput');
+const WITH_TORCH = mend('cloud-download', vscode.l10n.t('Install with torch and Triton'), vscode.l10n.t('With torch'), 'installTorch');
+const SERVER = mend('cloud-download', vscode.l10n.t('Install the Server Only'), vscode.l10n.t('Server Only'), 'install');
+const PYTHON = mend('search', vscode.l10n.t('Choose a Python...'), vscode.l10n.t('Python...'), 'chooseInterpreter');
+const RESTART = mend('refresh', vscode.l10n.t('Restart the Server'), vscode.l10n.t('Restart'), 'restart');
+const OUTPUT = mend('output', vscode.l10n.t('Show the Output'), vscode.l10n.t('Output'), 'showOutput');
 
 /** By state, what mends it soonest first. A state that is missing here needs no mending. */
 export const MENDS: Partial<Record<Status['state'], Mend[]>> = {
   'not-installed': [WITH_TORCH, SERVER, PYTHON],
   'wrong-interpreter': [PYTHON, WITH_TORCH, SERVER],
   'stopped': [RESTART, OUTPUT, PYTHON],
-  'untrusted': [mend('shield', vscode.l10n.t('Trust This Folder...'), 'trust')],
+  'untrusted': [mend('shield', vscode.l10n.t('Trust This Folder...'), vscode.l10n.t('Trust...'), 'trust')],
   'host-unreachable': [
-    mend('refresh', vscode.l10n.t('Try Again'), 'restart'),
-    mend('home', vscode.l10n.t('Run Kernels on This Machine'), 'runHere'),
-    mend('add', vscode.l10n.t('Add a Host...'), 'addHost'),
+    mend('refresh', vscode.l10n.t('Try Again'), vscode.l10n.t('Try Again'), 'restart'),
+    mend('home', vscode.l10n.t('Run Kernels on This Machine'), vscode.l10n.t('Run Here'), 'runHere'),
+    mend('add', vscode.l10n.t('Add a Host...'), vscode.l10n.t('Add a Host...'), 'addHost'),
     OUTPUT,
   ],
 };
@@ -34,8 +37,8 @@ export const MENDS: Partial<Record<Status['state'], Mend[]>> = {
 export async function tell(state: Status['state'], message: string, more: string[] = []): Promise<string | undefined> {
   const mends = (MENDS[state] ?? []).slice(0, 3);
   const show = state === 'not-installed' ? vscode.window.showInformationMessage : vscode.window.showErrorMessage;
-  const answer = await show(message, ...mends.map(({ title }) => title), ...more);
-  const chosen = mends.find(({ title }) => title === answer);
+  const answer = await show(message, ...mends.map(({ button }) => button), ...more);
+  const chosen = mends.find(({ button }) => button === answer);
   if (chosen) {
     await vscode.commands.executeCommand(chosen.command);
   }

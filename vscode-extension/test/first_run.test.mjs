@@ -79,7 +79,7 @@ test('without a server the person is told the sizes, and each button mends it', 
   assert.equal(status.shown.state, 'not-installed');
   const { message, choices } = await said(1);
   assert.match(message, /0.1 GB.*0.4 GB to fetch, 1.7 GB on disk/);
-  assert.deepEqual(choices.slice(0, 3), states.MENDS['not-installed'].map(({ title }) => title));
+  assert.deepEqual(choices.slice(0, 3), states.MENDS['not-installed'].map(({ button }) => button));
 });
 
 test('a toast that went away is reached again: a restart opens the menu, and the menu mends it', async () => {
@@ -91,7 +91,7 @@ test('a toast that went away is reached again: a restart opens the menu, and the
 });
 
 test('a person who declined is not told again, and still reaches the menu', async () => {
-  vscode.person.answers = ['Don\'t Ask Again'];
+  vscode.person.answers = ['Never'];
   const { running } = started();
   await running.restart();
   await said(1);
@@ -140,7 +140,7 @@ test('an installation that fails says why, with what else helps', async () => {
   python(path.join(folder, 'bin/python3'), 1);
   assert.equal(await installation.installServer(context, output), false);
   assert.match(vscode.person.said[0].message, /could not install it: no network/);
-  assert.ok(vscode.person.said[0].choices.includes('Choose a Python...'));
+  assert.ok(vscode.person.said[0].choices.includes('Python...'));
 });
 
 test('without any Python new enough that is said', async () => {
@@ -154,7 +154,7 @@ test('a setting that names no server says so, with another Python first', async 
   const { running, status } = started();
   await running.restart();
   assert.equal(status.shown.state, 'wrong-interpreter');
-  assert.equal(vscode.person.said[0].choices[0], 'Choose a Python...');
+  assert.equal(vscode.person.said[0].choices[0], 'Python...');
 });
 
 test('a command without a server says the state and what mends it', async () => {
@@ -163,7 +163,7 @@ test('a command without a server says the state and what mends it', async () => 
   await said(1);
   await running.execute('profile', {});
   assert.match((await said(2)).message, /not running/);
-  assert.ok(vscode.person.said.at(-1).choices.includes('Install the Server Only'));
+  assert.ok(vscode.person.said.at(-1).choices.includes('Server Only'));
 });
 
 test('a chosen Python is what kernels see, and runs the server where it has one', async () => {

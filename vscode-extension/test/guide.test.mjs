@@ -27,6 +27,7 @@ test('a step ticks by what the server says, never by a click', () => {
   guide.tick({ state: 'stopped' });
   assert.deepEqual(Object.keys(vscode.person.context), ['accelopt.reached.python']);
   guide.tick({ state: 'idle', reached: ['profiled'] });
+  assert.ok(Object.values(vscode.person.context).every((value) => value));
   assert.deepEqual(Object.keys(vscode.person.context).sort(), ['profiled', 'python', 'server'].map((step) => `accelopt.reached.${step}`));
 });
 

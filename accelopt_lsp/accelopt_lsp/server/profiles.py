@@ -83,6 +83,8 @@ class Profiles:
         timed = _timed(results)
         if timed:
             self._status.reached.add("profiled")
+        if file.settings.asks_models:  # a folder below the editor's may have settings of its own
+            self._status.reached.add("model")
         targets = " and ".join(dict.fromkeys(kernel.target for kernel in timed)) or "no target"
         seconds = time.time() - file.read_at
         count = f"{len(timed)} of {len(file.source.kernels)} kernels"
