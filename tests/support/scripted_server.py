@@ -60,6 +60,7 @@ class Scripted:
         self.surface = surface
         self._suggestions: dict[str, Suggestion] = {}
         self._decided: set[str] = set()
+        self._accepted: list[Suggestion] = []
         self._going: dict[str, asyncio.Event] = {}
         self._stopped: set[str] = set()
 
@@ -73,7 +74,8 @@ class Scripted:
             for k in file.source.kernels
             if _says(file.text, "INTERRUPTED")
         ]
-        return StoredSearches(own, stopped)
+        taken = [s for s in self._accepted if s.file == file.path]
+        return StoredSearches(own, taken, stopped)
 
     async def profile(
         self, file: FileRequest, kernels: Sequence[str] = (), timeline: bool = False
@@ -155,6 +157,7 @@ class Scripted:
         return None if suggestion_id in self._decided else self._suggestions.get(suggestion_id)
 
     async def accept(self, suggestion_id: str, settings: Settings) -> str:
+        self._accepted.append(self._suggestions[suggestion_id])
         return self._log("accepted", self._suggestions[suggestion_id])
 
     async def reject(self, suggestion_id: str, settings: Settings, reason: str = "") -> str:
@@ -245,6 +248,7 @@ def _measure(file: FileRequest, kernel: Kernel) -> KernelMeasurement:
         latency=_latency(_cost(file.text, kernel)),
         percent_of_peak=41.0,
         bound="VectorE",
+        case="x 128x512 fp32",
         quantities={"instructions": executed(2688.0)},
         lines=[
             LineCost(kernel.line + 1, "79 % of VectorE", 0.79, {"VectorE busy": executed(3.0, "us")}),
@@ -283,6 +287,7 @@ def _suggest(file: FileRequest, kernel: Kernel, cost: float, factor: float) -> S
         target=file.targets[kernel.dialect],
         host="local",
         steps=(origin,),
+        case="x 128x512 fp32",
     )
 
 

@@ -47,6 +47,7 @@ export function activate(context: vscode.ExtensionContext): void {
     }
   }
   command('accelopt.optimizeWithInstructions', () => optimizeWithInstructions(running, status));
+  command('accelopt.compareWithClipboard', async () => onKernelAtCursor(running, 'compare', { text: await vscode.env.clipboard.readText() }));
   command('accelopt.cancel', () => running.execute('cancel', {}));
   command('accelopt.pause', () => running.execute('pause', {}));
   command('accelopt.showMemory', () => showMemory(running));

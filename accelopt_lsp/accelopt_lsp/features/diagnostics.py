@@ -7,9 +7,9 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import get_args
 
-from accelopt_lsp.features.wording import change, duration_interval, speedup
+from accelopt_lsp.features.wording import change, duration_interval, latency_change, speedup
 from accelopt_lsp.state.state_store import Document, KernelState
-from accelopt_profiling.measurement import Finding, Severity
+from accelopt_profiling.measurement import Finding, Latency, Severity
 
 #: Findings about the problem and the packages a run needs: editing the kernel does not change them.
 LASTING = frozenset(
@@ -108,16 +108,31 @@ def _gravest(causes: list[Diagnostic], most: int) -> list[Diagnostic]:
 
 def _from_history(kernel: KernelState) -> Iterator[Finding]:
     line = kernel.kernel.line
-    if kernel.shown is not None and kernel.before is not None and not kernel.old:
-        changed = change(kernel.before, kernel.shown)
-        if changed and changed.direction == "slower":
-            now, then = duration_interval(kernel.shown.latency), duration_interval(kernel.before.latency)
-            message = f"{kernel.kernel.name} is {changed}: {now}, before {then}."
-            yield Finding("regression", line, "warning", message)
+    slower = next(_slowdowns(kernel), None)
+    if slower is not None and kernel.shown is not None:
+        changed, then = slower
+        now = duration_interval(kernel.shown.latency)
+        message = f"{kernel.kernel.name} is {changed}: {now}, before {duration_interval(then)}."
+        yield Finding("regression", line, "warning", message)
     if kernel.offers:
         best = kernel.offers[0]
         message = f"A checked faster version of {kernel.kernel.name} is known, {speedup(best.speedup)}: {best.summary}"
         yield Finding("faster-known", line, "hint", message)
+
+
+def _slowdowns(kernel: KernelState) -> Iterator[tuple[str, Latency]]:
+    """Yield what the kernel is slower than, in words with its time: the last save, the version that was accepted."""
+    shown, accepted = kernel.shown, kernel.accepted
+    if shown is None or kernel.old:
+        return
+    if kernel.before is not None:
+        changed = change(kernel.before, shown)
+        if changed is not None and changed.direction == "slower":
+            yield str(changed), kernel.before.latency
+    if accepted is not None and (accepted.target, accepted.case) == (shown.target, shown.case or None):
+        changed = latency_change(accepted.fast, shown.latency, shown.target)
+        if changed is not None and changed.direction == "slower":
+            yield changed.than("the version that you accepted"), accepted.fast
 
 
 def _old(run_findings: Iterable[Finding]) -> list[Finding]:

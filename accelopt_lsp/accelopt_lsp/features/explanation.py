@@ -9,20 +9,19 @@ from accelopt_agent.model.prompt_templates import fenced
 from accelopt_agent.rules.catalogue import Rule, rules
 from accelopt_agent.search.versions import MeasuredVersions
 from accelopt_agent.suggestions.suggestion import Suggestion
+from accelopt_lsp.features.comparison import costs
 from accelopt_lsp.features.wording import (
     CHANGE_HEADING,
     duration_interval,
     escaped,
     origin,
-    percent,
-    quantity,
     speedup,
 )
 from accelopt_profiling.gate.scope import scope
-from accelopt_profiling.quantity import Known, Quantity
+from accelopt_profiling.quantity import Known
 
-#: So many counters that moved are listed, so many lines of one remark, and so much of a model's answer is shown.
-COUNTERS, LINES, CHARACTERS = 16, 6, 4000
+#: So many lines of one remark, and so much of a model's answer is shown.
+LINES, CHARACTERS = 6, 4000
 
 
 @dataclass(frozen=True)
@@ -58,7 +57,7 @@ def _parts(
     yield "## What was changed"
     yield _steps(suggestion, versions)
     yield "## What it costs"
-    yield _costs(suggestion, versions)
+    yield costs(versions, (suggestion.slow, suggestion.fast), bound=suggestion.bound)
     yield "## What was checked"
     yield _check(suggestion)
     yield CHANGE_HEADING
@@ -96,56 +95,6 @@ def _meant(rule: Rule, versions: MeasuredVersions) -> str:
         elif name in versions.unmoved():
             parts.append(f"{name} {way} (it stayed the same)")
     return f" It is meant to bring {', '.join(parts)}." if parts else ""
-
-
-def _costs(suggestion: Suggestion, versions: MeasuredVersions) -> str:
-    slow, fast = versions.slow, versions.fast
-    rows = [
-        _row(
-            "time",
-            *(
-                Quantity(t.us, t.known, unit="us", low=t.low_us, high=t.high_us)
-                for t in (suggestion.slow, suggestion.fast)
-            ),
-        )
-    ]
-    if slow is None or fast is None:
-        bound = f" The slow version was limited by {escaped(suggestion.bound)}." if suggestion.bound else ""
-        return f"{_table(rows)}\n\nThe counters of both versions are not in the memory.{bound}"
-    if slow.percent_of_peak is not None and fast.percent_of_peak is not None:
-        how = _how(slow.latency.known, fast.latency.known)
-        rows.append(
-            f"| of peak | {percent(slow.percent_of_peak)} % | {percent(fast.percent_of_peak)} % | | {how} |"
-        )
-    moved = versions.moved()
-    rows += [_row(name.replace("_", " "), before, after) for name, before, after in moved[:COUNTERS]]
-    text = _table(rows)
-    if len(moved) > COUNTERS:
-        text += f"\n\n{len(moved) - COUNTERS} more counters moved less."
-    if same := versions.unmoved():
-        text += f"\n\nThe same in both: {', '.join(escaped(name.replace('_', ' ')) for name in same)}."
-    if slow.bound and fast.bound:
-        still = "is still" if slow.bound == fast.bound else f"was limited by {escaped(slow.bound)} and is now"
-        text += f"\n\nIt {still} limited by {escaped(fast.bound)}."
-    return text
-
-
-def _table(rows: list[str]) -> str:
-    return "\n".join(
-        ["| what | before | with this version | change | how known |", "|---|---:|---:|---:|---|", *rows]
-    )
-
-
-def _row(name: str, before: Quantity, after: Quantity) -> str:
-    changed = ""
-    if before.value and after.value is not None:
-        changed = f"{100 * (after.value - before.value) / before.value:+.0f} %"
-    how = _how(before.known, after.known)
-    return f"| {escaped(name)} | {quantity(before)} | {quantity(after)} | {changed} | {how} |"
-
-
-def _how(before: Known, after: Known) -> str:
-    return str(before) if before is after else f"{before}, then {after}"
 
 
 def _check(suggestion: Suggestion) -> str:

@@ -198,9 +198,13 @@ class LatencyChange:
     ratio: float = 1.0
 
     def __str__(self) -> str:
+        return self.than("last save")
+
+    def than(self, other: str) -> str:
+        """Return the change against another version, ``other`` in words."""
         if self.direction == "same":
-            return "same as last save" if times(self.ratio) == times(1.0) else "within noise of last save"
-        return f"{times(self.ratio)} {self.direction} than last save"
+            return f"same as {other}" if times(self.ratio) == times(1.0) else f"within noise of {other}"
+        return f"{times(self.ratio)} {self.direction} than {other}"
 
 
 def change(before: KernelMeasurement | None, now: KernelMeasurement) -> LatencyChange | None:
@@ -211,10 +215,14 @@ def change(before: KernelMeasurement | None, now: KernelMeasurement) -> LatencyC
     """
     if before is None or (before.target, before.host, before.case) != (now.target, now.host, now.case):
         return None
-    old, new = before.latency, now.latency
+    return latency_change(before.latency, now.latency, now.target)
+
+
+def latency_change(old: Latency, new: Latency, target: str) -> LatencyChange | None:
+    """Return how two times for the same inputs on one target compare; None where they are not known in one way."""
     if old.known is not new.known or not old.us or not new.us:
         return None
-    way = direction(old, new, now.target)
+    way = direction(old, new, target)
     return None if way is None else LatencyChange(way, max(old.us, new.us) / min(old.us, new.us))
 
 

@@ -36,6 +36,10 @@ class ProfiledTexts:
         texts = reversed(self._texts.get(uri, OrderedDict()).items())
         return next((text for text, hashes in texts if content_hash in hashes and text != other_than), None)
 
+    def before(self, uri: str, text: str) -> str | None:
+        """Return the newest text of the document that is not ``text``."""
+        return next((t for t in reversed(self._texts.get(uri, OrderedDict())) if t != text), None)
+
     def drop(self, uri: str) -> None:
         self._texts.pop(uri, None)
 

@@ -19,7 +19,7 @@ class Arguments:
 
     ``line`` is 1-based; it chooses a kernel where no name is given. ``instructions`` are a sentence from the person
     to the model that proposes rewrites, ``query`` are words to look for, ``test`` is a test's path in the project, and
-    ``scope`` says where something holds.
+    ``scope`` says where something holds. ``against`` names what to compare with, ``text`` is a whole file in its place.
     """
 
     action: Action
@@ -34,6 +34,8 @@ class Arguments:
     query: str = ""
     test: str | None = None
     scope: str = "line"
+    against: str = ""
+    text: str = ""
 
     @classmethod
     def of(cls, action: Action, values: Sequence[Any]) -> Arguments:
@@ -83,5 +85,5 @@ def _is(value: Any, kind: type) -> bool:
 
 _FIELDS: dict[str, type] = {
     "uri": str, "kernel": str, "line": int, "id": str, "job": str, "apply": bool, "ask": bool,
-    "instructions": str, "query": str, "test": str, "scope": str,
+    "instructions": str, "query": str, "test": str, "scope": str, "against": str, "text": str,
 }  # fmt: skip

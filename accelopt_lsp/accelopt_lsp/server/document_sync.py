@@ -147,7 +147,7 @@ class DocumentSync:
                 ids = {s.id for s in own}
                 others = tuple(s for s in kernel.suggestions if s.id not in ids)
                 state = state.with_suggestions(kernel.kernel.name, tuple(best_first((*own, *others))))
-            return state.with_interrupted(stored.interrupted)
+            return state.with_decided(stored.accepted).with_interrupted(stored.interrupted)
 
         self._state.update(uri, recall)
 

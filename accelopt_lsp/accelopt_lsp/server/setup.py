@@ -23,6 +23,7 @@ from accelopt_lsp.server import convert
 from accelopt_lsp.server.change_learning import ChangeLearning
 from accelopt_lsp.server.client import Client
 from accelopt_lsp.server.commands import Arguments, Feature, Handler
+from accelopt_lsp.server.comparisons import Comparisons
 from accelopt_lsp.server.document_sync import DocumentSync
 from accelopt_lsp.server.documents import file_path
 from accelopt_lsp.server.explanations import Explanations
@@ -118,6 +119,7 @@ def build_parts(session: Session) -> Parts:
         LimitFix(session),
         Silence(session),
         Recordings(session, profiles),
+        Comparisons(session, pages, profiles.texts),
         FirstSteps(session, settings),
     )
     candidates = CandidateTexts(session, suggestions)

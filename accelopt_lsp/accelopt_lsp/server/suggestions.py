@@ -146,8 +146,8 @@ class SuggestionActions:
         self._status.reached.add("accepted")
         fast = (await self._parser.find_kernels(suggestion.text)).kernels
         content_hash = next((k.content_hash for k in fast if k.name == suggestion.kernel), "")
-        self._state.update(uri, lambda state: state.with_accepted(suggestion, content_hash))
         await self._files.find_kernels(uri)
+        self._state.update(uri, lambda state: state.with_accepted(suggestion, content_hash))
         done = f"Accepted {_named(suggestion)}; remembered as the slow-fast pair {pair}."
         if self._editor.asks:
             self._tasks.start(self._after_accepting(suggestion, uri, content_hash, done))
@@ -174,6 +174,7 @@ class SuggestionActions:
 
     async def _take_back(self, suggestion: Suggestion, uri: str) -> None:
         await self._service.offer_again(suggestion.id, await self._settings(uri))
+        self._state.update(uri, lambda state: state.with_decided([]))
         await self._files.find_kernels(uri)
         self._editor.note(f"S{_named(suggestion)[1:]} is offered again.")
         self._offer(uri, suggestion)

@@ -119,7 +119,7 @@ class LocalService:
 
         hashes = {k.content_hash: file.targets[k.dialect] for k in file.source.kernels}
 
-        def look(memory: Memory) -> tuple[list[dict[str, Any]], list[ResumableRun]]:
+        def look(memory: Memory) -> tuple[list[dict[str, Any]], list[dict[str, Any]], list[ResumableRun]]:
             notice_undone(memory, file.path, hashes, file.read_at, opened=not saved)
             stored = memory.suggestions(file=file.path, state="offered")
             host, content = file.settings.host, content_of(file.source)
@@ -127,16 +127,19 @@ class LocalService:
                 interrupted(memory, k, target=target, host=host, content=content)
                 for k, target in hashes.items()
             )
-            return [s.body for s in stored], [run for run in runs if run is not None]
+            accepted = {
+                s.body.get("kernel"): s.body for s in memory.suggestions(file=file.path, state="accepted")
+            }
+            return [s.body for s in stored], [*accepted.values()], [run for run in runs if run is not None]
 
         try:
-            bodies, unfinished = await self._memory.use(file.settings, look)
+            bodies, accepted, unfinished = await self._memory.use(file.settings, look)
         except UserError as problem:
             self._note_memory(str(problem))
             return StoredSearches()
         suggestions = filter(None, map(_offer, bodies))
         offered = [s for s in suggestions if hashes.get(s.base_hash) == s.target]
-        return StoredSearches(best_first(offered), unfinished)
+        return StoredSearches(best_first(offered), list(filter(None, map(_offer, accepted))), unfinished)
 
     async def profile(
         self, file: FileRequest, kernels: Sequence[str] = (), timeline: bool = False

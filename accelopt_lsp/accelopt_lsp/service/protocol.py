@@ -85,10 +85,11 @@ class FileRequest:
 
 @dataclass(frozen=True)
 class StoredSearches:
-    """What the memory knows of the searches for a text: suggestions still open, best first, and searches that were
-    interrupted."""
+    """What the memory knows of the searches for a text: suggestions still open, best first, the last one of each kernel
+    that was accepted, and searches that were interrupted."""
 
     suggestions: list[Suggestion] = field(default_factory=list)
+    accepted: list[Suggestion] = field(default_factory=list)
     interrupted: list[ResumableRun] = field(default_factory=list)
 
 

@@ -25,9 +25,9 @@ class KernelState:
     """One kernel of a file: where it is, what is known about it and for which text.
 
     ``shown`` is the newest result; ``before`` is what was shown for the version before it. ``unfit`` are the ids of
-    suggestions that change lines outside of the kernel which are no longer what they were. ``interrupted`` is the last
-    search if it did not come to its end. ``touched`` tells that an edit went through the kernel and its text has not
-    been read again yet.
+    suggestions that change lines outside of the kernel which are no longer what they were, ``accepted`` is the last
+    version that the person took. ``interrupted`` is the last search if it did not come to its end. ``touched`` tells
+    that an edit went through the kernel and its text has not been read again yet.
     """
 
     kernel: Kernel
@@ -35,6 +35,7 @@ class KernelState:
     before: KernelMeasurement | None = None
     suggestions: tuple[Suggestion, ...] = ()
     unfit: frozenset[str] = frozenset()
+    accepted: Suggestion | None = None
     interrupted: ResumableRun | None = None
     touched: bool = False
     rest_changed: bool = False
@@ -77,7 +78,7 @@ class KernelState:
         """Return the state of the suggested text: its time, and nothing that only a profile can tell."""
         offers = tuple(s for s in self.suggestions if s.id != suggestion.id)
         if self.shown is None:
-            return replace(self, suggestions=offers)
+            return replace(self, suggestions=offers, accepted=suggestion)
         shown = replace(
             self.shown,
             latency=suggestion.fast,
@@ -92,7 +93,7 @@ class KernelState:
             timeline=None,
             launches=(),
         )
-        return replace(self, shown=shown, before=self.shown, suggestions=offers)
+        return replace(self, shown=shown, before=self.shown, suggestions=offers, accepted=suggestion)
 
 
 @dataclass(frozen=True)
@@ -177,6 +178,12 @@ class Document:
             measured_rest=source.rest_hash,
         )
 
+    def with_decided(self, accepted: Sequence[Suggestion]) -> Document:
+        """Return the state with the last version of each kernel that was accepted, as the memory knows them now."""
+        by_kernel = {suggestion.kernel: suggestion for suggestion in accepted}
+        kernels = tuple(replace(k, accepted=by_kernel.get(k.kernel.name)) for k in self.kernels)
+        return replace(self, kernels=kernels)
+
     def with_interrupted(self, runs: Sequence[ResumableRun]) -> Document:
         """Return the state with the searches that can go on, as the memory knows them now."""
         by_hash = {run.kernel_hash: run for run in runs}
@@ -203,8 +210,9 @@ class Document:
             k.with_accepted(suggestion, content_hash) if k.kernel.name == suggestion.kernel else k
             for k in self.kernels
         )
-        rest = self.measured_rest if len(kernels) > 1 else None
-        return replace(self, kernels=kernels, measured_rest=rest)
+        if len(kernels) != 1:
+            return replace(self, kernels=kernels)
+        return replace(self, kernels=(replace(kernels[0], rest_changed=False),), measured_rest=None)
 
     def _read_kernel(self, kernel: Kernel, rest_changed: bool) -> KernelState:
         previous = self.kernel(kernel.name)

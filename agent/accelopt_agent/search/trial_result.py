@@ -191,6 +191,7 @@ def suggestion_for(request: OptimizeRequest, node: Node, verdict: Verdict, run: 
         fast_bound=node.measurement.bound,
         moved=MeasuredVersions(base.measurement, node.measurement).moves(),
         launches=len(_launch_pairs(node)),
+        case=node.measurement.case if node.measurement.case == base.measurement.case else "",
     )
 
 

@@ -40,7 +40,8 @@ class Suggestion:
     ``base_hash`` is the content hash of the kernel it was made for, ``base_text`` and ``text`` the whole file before
     and after; ``diff`` is the unified diff between them. ``slow`` and ``fast`` are the latencies of both on ``target``,
     from ``host``; ``bound`` is what limits the slow one, ``fast_bound`` the fast one, if known, and ``moved`` are the
-    counters that changed most. ``launches`` of the run were compared one by one; none is slower.
+    counters that changed most. ``launches`` of the run were compared one by one; none is slower. ``case``
+    is what both times are stated for, empty in one of an older version.
     """
 
     id: str
@@ -65,6 +66,7 @@ class Suggestion:
     fast_bound: str | None = None
     moved: tuple[CounterMove, ...] = ()
     launches: int = 0
+    case: str = ""
 
     @property
     def fast_hashes(self) -> set[str]:
