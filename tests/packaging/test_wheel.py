@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import zipfile
 from pathlib import Path
 
@@ -28,6 +29,20 @@ def test_the_wheel_holds_the_examples_and_no_benchmarks_of_the_project(wheel: Pa
     assert {name.partition("/")[0].partition("-")[0] for name in names} == {
         "accelopt_agent", "accelopt_lsp", "accelopt_memory", "accelopt_profiling", "nkibench",
     }  # fmt: skip
+
+
+def test_the_page_of_the_package_leads_to_files_of_its_version(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        name = next(name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
+        page = archive.read(name).decode()
+    links = re.findall(r"\]\(([^ )]+)\)|src(?:set)?=\"([^\"]+)\"", page)
+    assert len(links) > 10
+    version = re.findall(r"^Version: (.+)$", page, re.MULTILINE)[0]
+    for link in map("".join, links):
+        assert link.startswith("https://"), link
+        if "accelopt-lsp/" in link:
+            of_file = link.partition(f"/v{version}/")[2].partition("#")[0]
+            assert (ROOT / of_file).exists(), link
 
 
 def test_the_tour_runs_from_the_wheel(installed: Path, tmp_path: Path) -> None:
