@@ -206,7 +206,7 @@ def test_a_persons_change_is_remembered_and_forgotten(tmp_path):
     assert memory_stats(database)["pairs"] == 0
 
 
-def test_from_a_machine_without_the_server_to_a_first_number(tmp_path):
+def test_from_a_machine_without_the_server_to_an_accepted_version(tmp_path):
     """Nothing is installed, nothing has torch; the first message is closed. The menu mends each state in turn."""
     workspace, home = tmp_path / "work", tmp_path / "home"
     workspace.mkdir()
@@ -238,7 +238,7 @@ def test_from_a_machine_without_the_server_to_a_first_number(tmp_path):
     assert "est." in state["lens"]
     assert any("torch" in line for line in state["doctor"])
     assert state["ticked"] == ["A Python with the server", "The server runs", "See what a kernel costs"]
-    assert state["times"]["first number"] < 300, state["times"]
+    assert memory_stats(tmp_path / "memory.db")["pairs"] == 1
 
 
 def packed(extension: Path, vsix: Path) -> Path:

@@ -134,3 +134,9 @@ def test_the_comment_of_a_file_stands_behind_what_only_the_first_lines_may_say()
     assert file_comment(["#!/usr/bin/python"], "spills").start_line == 1
     edit = file_comment(["import x"], "spills")
     assert (edit.start_line, edit.new_text) == (0, "# accelopt: ignore-file=spills\n")
+
+
+def test_a_missing_package_is_one_information_for_the_file() -> None:
+    missing = [Finding("missing-package", line, "error", f"torch {line}") for line in (3, 9)]
+    state = document(missing)
+    assert [(d.finding.line, d.finding.severity) for d in diagnostics(state)] == [(3, "information")]

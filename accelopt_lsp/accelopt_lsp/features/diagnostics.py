@@ -60,7 +60,8 @@ def diagnostics(
     and is only a hint. What a history of results tells is not counted. Without ``all_findings`` only what makes a run
     impossible is said.
     """
-    current = [*state.findings, *(_old(state.run_findings) if state.old else state.run_findings)]
+    run_findings = [_of_surroundings(finding) for finding in state.run_findings]
+    current = [*state.findings, *(_old(run_findings) if state.old else run_findings)]
     history: list[Finding] = []
     for kernel in state.kernels:
         if kernel.shown is not None:
@@ -143,15 +144,17 @@ def _old(run_findings: Iterable[Finding]) -> list[Finding]:
     ]
 
 
+def _of_surroundings(finding: Finding) -> Finding:
+    """Return a missing package as what it is: nothing wrong with the text."""
+    return replace(finding, severity="information") if finding.code == "missing-package" else finding
+
+
 def _once(items: Iterable[Finding]) -> Iterator[Finding]:
-    """Yield the same thing on the same line once, and a missing problem once per file."""
+    """Yield the same thing on the same line once; a missing problem or package once per file."""
     keys: set[tuple[str, int, str]] = set()
     for finding in items:
-        key = (
-            (finding.code, 0, "")
-            if finding.code == "no-problem"
-            else (finding.code, finding.line, finding.message)
-        )
+        once_per_file = finding.code in ("no-problem", "missing-package")
+        key = (finding.code, 0, "") if once_per_file else (finding.code, finding.line, finding.message)
         if key not in keys:
             keys.add(key)
             yield finding

@@ -1,11 +1,11 @@
 // A machine without the server, and a Triton kernel: the message is closed, the menu installs, what is missing has a fix,
-// and an example shows its cost. Then the guide has ticked what is true.
+// and an example shows its cost. The guide has ticked what is true then, and the last step once a version is accepted.
 // usage: node first_run.mjs URL SCREENSHOTS
 import { drive, textOf } from './page.mjs';
 
 const [url, shots] = process.argv.slice(2);
 
-await drive(url, shots, async ({ page, seen, mark, shot, settled, lens, openFile, command, status, toast }) => {
+await drive(url, shots, async ({ page, seen, mark, shot, settled, lens, openFile, command, status, toast, until }) => {
   const rows = page.locator('.quick-input-list .monaco-list-row');
   const menu = async (text) => {
     await status(text).click();
@@ -13,6 +13,8 @@ await drive(url, shots, async ({ page, seen, mark, shot, settled, lens, openFile
     const labels = await rows.allInnerTexts();
     return labels.map((label) => label.replaceAll('\u00a0', ' ').split('\n')[0].trim());
   };
+  const ticked = (title) => page.locator('.getting-started-step', { has: page.locator('.codicon-getting-started-step-checked.complete') })
+    .locator('.step-title', { hasText: title });
   await page.waitForSelector('.explorer-folders-view .monaco-list-row >> text=triton_softmax.py', { timeout: 60_000 });
   await openFile('triton_softmax.py');
   const offer = toast(/Install AccelOpt.s server/);
@@ -55,9 +57,23 @@ await drive(url, shots, async ({ page, seen, mark, shot, settled, lens, openFile
 
   await command('AccelOpt: Open the Guide');
   await page.locator('.getting-started-step .codicon-getting-started-step-checked').nth(2).waitFor();
-  seen.ticked = await page.locator('.getting-started-step', { has: page.locator('.codicon-getting-started-step-checked.complete') })
-    .locator('.step-title').allInnerTexts();
-  seen.steps = await page.locator('.getting-started-step .step-title').allInnerTexts();
+  seen.ticked = await ticked().allInnerTexts();
   mark('guide');
   await shot('25-guide');
+
+  await page.locator('.tabs-container .tab', { hasText: 'nki_silu.py' }).click();
+  await until(() => lens(/Optimize/).click({ timeout: 4000 }), '.statusbar-item >> text=/Optimizing silu/');
+  const found = toast(/silu: \d suggestion/);
+  await found.waitFor({ timeout: 200_000 });
+  await settled(found);
+  mark('searched');
+  await found.locator('.monaco-button', { hasText: 'Show the Best' }).click();
+  await page.waitForSelector('.monaco-diff-editor');
+  await shot('26-suggestion');
+  await page.click('.editor-actions a[aria-label^="Accept This Version"]');
+  await page.waitForSelector('.monaco-diff-editor', { state: 'detached', timeout: 60_000 });
+  mark('accepted');
+  await page.locator('.tabs-container .tab', { hasText: 'Welcome' }).click();
+  await ticked('Accept a faster version').waitFor();
+  await shot('27-accepted');
 });
