@@ -33,8 +33,9 @@ FILES: list[dict[str, Any]] = json.loads(
     (Path(__file__).parents[1] / "support/foreign_results.json").read_text(encoding="utf-8")
 )
 
-#: Characters of a line of lenses that VS Code shows in a window of 1000 px: side bar (300), activity bar (48), line
-#: numbers (65) and minimap (80) leave some 500 px, and a character of a lens is 7.6 px wide (90 % of 14 px, 0.6 em).
+#: Characters of a line of lenses that VS Code shows in a window of 1000 px whatever its font: side bar (300), activity
+#: bar (48), line numbers (70) and a minimap (80) leave 500 px, and a character of a lens is 7.6 px wide at most (90 %
+#: of 14 px, 0.6 em). In a screenshot of that width, with VS Code's own font and no minimap, 97 characters fit.
 NARROW = 60
 #: The same at 1440 px.
 WIDE = 120

@@ -13,7 +13,7 @@ from accelopt_lsp.features.code_actions import code_actions as actions
 from accelopt_lsp.features.diagnostics import diagnostics
 from accelopt_lsp.features.hints import hints
 from accelopt_lsp.features.hover import hover
-from accelopt_lsp.features.lens import result_title
+from accelopt_lsp.features.lens import lenses, result_title
 from accelopt_lsp.features.wording import change
 from accelopt_lsp.state.state_store import Document, KernelState
 from accelopt_profiling.kernels import Kernel
@@ -121,6 +121,27 @@ def test_an_estimate_shows_its_interval_with_the_digits_that_are_known(
     low: float, us: float, high: float, text: str
 ) -> None:
     assert wording.duration(Latency(us, low, high, Known.ESTIMATED)) == text
+
+
+def test_a_kernel_whose_main_loop_did_not_run_says_so_and_its_sizes_can_be_changed() -> None:
+    findings = [
+        Finding("main-work-missed", 5, "warning", "The main loop went round no time."),
+        Finding("inferred-problem", 3, "information", "The arguments were inferred."),
+    ]
+    kernel = KernelState(KERNEL, result(estimate(911), findings=findings, case="x 64x512 fp32"))
+    titles = [lens.title for lens in lenses(replace(STATE, kernels=(kernel,)), [], {})]
+    said = "main work did not run, line 5 · not measured on trn1"
+    assert titles == ["Optimize", "Change 64x512 (inferred)", said]
+
+
+def test_a_share_that_would_read_as_nothing_says_that_it_is_small() -> None:
+    assert [wording.percent(share) for share in (0.0, 0.01, 0.05, 2.94, 41.2)] == [
+        "0.0",
+        "under 0.1",
+        "0.1",
+        "2.9",
+        "41",
+    ]
 
 
 def test_a_kernel_without_a_problem_says_what_is_missing() -> None:

@@ -94,7 +94,7 @@ def _of_versions(line: int, kernel: KernelState, where: Mapping[str, object]) ->
 def _of_sizes(state: Document, line: int, kernel: KernelState, where: Mapping[str, object]) -> list[Lens]:
     """Return the lens that leads to the sizes of a cost where they were inferred."""
     result = kernel.shown
-    shape = _SHAPE.search(result.case) if result is not None and result.latency.us is not None else None
+    shape = _SHAPE.search(result.case) if result is not None and result.fault is None else None
     if shape is None or not _is_inferred(state, kernel):
         return []
     return [Lens(line, f"Change {shape[0]} (inferred)", "createProblem", where)]

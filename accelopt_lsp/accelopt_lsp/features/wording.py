@@ -109,6 +109,9 @@ def _singular(unit: str) -> str:
 
 
 def percent(value: float) -> str:
+    """Return ``41``, ``2.9``; what would read as nothing is ``under 0.1``."""
+    if 0 < value < 0.05:
+        return "under 0.1"
     return f"{value:.0f}" if value >= 10 else f"{value:.1f}"
 
 
