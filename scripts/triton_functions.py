@@ -3,7 +3,7 @@
 python scripts/triton_functions.py 3.3.1 3.4.0 3.5.1 3.6.0 3.7.1 3.8.0 3.9.0
 
 It loads the wheels and reads their text; nothing of them runs. What a function is for ("kind") is written by hand in
-the file and stays.
+the file and stays, as all before the functions.
 """
 
 from __future__ import annotations
@@ -88,8 +88,8 @@ def main(versions: list[str]) -> None:
                 rows.setdefault(name, {"kind": ""})[minor] = now
             latest[name] = now
     lines = (f" {json.dumps(name)}: {json.dumps(rows[name])}" for name in sorted(rows))
-    about = json.dumps(content["about"])
-    FILE.write_text(f'{{"about": {about}, "functions": {{\n' + ",\n".join(lines) + "\n}}\n", "utf-8")
+    written_by_hand = FILE.read_text("utf-8").partition('"functions": {')[0]
+    FILE.write_text(f'{written_by_hand}"functions": {{\n' + ",\n".join(lines) + "\n}}\n", "utf-8")
 
 
 if __name__ == "__main__":

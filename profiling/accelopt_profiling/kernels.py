@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from accelopt_profiling.language_calls import LanguageCall, version_calls
 from accelopt_profiling.measurement import Dialect, Finding
 from accelopt_profiling.name_paths import dotted_path, import_paths
 from accelopt_profiling.problems.ref import ProblemLookup
@@ -71,15 +72,17 @@ class Kernel:
 class KernelSource:
     """The text of a kernel file, perhaps unsaved, and what its syntax says.
 
-    ``text_findings`` say what is wrong with the text, ``rest_hash`` covers everything that is no kernel, and
-    ``imports`` are those of ``ParsedPython``. ``examination.examine`` adds where the file is and the ``problem`` that
-    was looked for with ``project_root`` and the setting ``configured``. Plain data: ``to_plain`` and ``from_plain``
-    carry it between processes, so that a text is read once for all who ask about it.
+    ``text_findings`` say what is wrong with the text, ``version_calls`` are the calls that not every version of NKI or
+    Triton has, ``rest_hash`` covers everything that is no kernel, and ``imports`` are those of ``ParsedPython``.
+    ``examination.examine`` adds where the file is and the ``problem`` that was looked for with ``project_root`` and the
+    setting ``configured``. Plain data: ``to_plain`` and ``from_plain`` carry it between processes, so that a text is
+    read once for all who ask about it.
     """
 
     text: str
     kernels: tuple[Kernel, ...] = ()
     text_findings: tuple[Finding, ...] = ()
+    version_calls: tuple[LanguageCall, ...] = ()
     rest_hash: str = ""
     imports: list[tuple[str, int]] = field(default_factory=list)
     path: Path = Path()
@@ -236,6 +239,7 @@ def _kernels_of(parsed: ParsedPython) -> KernelSource:
         parsed.text,
         tuple(kernels),
         text_findings=tuple(findings),
+        version_calls=version_calls(tree),
         rest_hash=rest_hash,
         imports=parsed.imports,
     )

@@ -26,7 +26,8 @@ def stubs(folder: Path | None, version: str | None, as_json: bool) -> None:
     They are made from the table of operations. A machine without the Neuron SDK needs them; where the SDK is
     installed, a type checker reads that. Without --write nothing is written, and what would be is listed.
     """
-    from accelopt_lsp.language.nki_stubs import newest, stubs
+    from accelopt_lsp.language.nki_names import newest
+    from accelopt_lsp.language.nki_stubs import stubs
     from accelopt_lsp.language.stub_files import FOLDER, ForeignFileError, write_stubs
     from accelopt_profiling.nki.operations.table import table
 

@@ -10,8 +10,17 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.resources import files
 
+from accelopt_lsp.language.nki_names import (
+    absence,
+    buffers,
+    choices,
+    data_types,
+    engines,
+    other_names,
+    tile_sizes,
+)
 from accelopt_lsp.language.operation_text import data_type, facts, page
-from accelopt_profiling.nki.current.versions import change, full_name, number
+from accelopt_profiling.nki.current.versions import change, full_name
 from accelopt_profiling.nki.operations.table import (
     Choice,
     NkiDialect,
@@ -48,13 +57,24 @@ class Kernel:
     def __getitem__(self, grid: Any) -> Kernel: ...
 
 '''
+#: Names that are written in a place of their own.
+_WRITTEN = frozenset(("fp32", "tile_size", "constants", "tensor"))
+#: How a name is written that is no plain value.
+_CLASSES = {
+    "NkiTensor": "NkiTensor = tensor",
+    "range": "range = builtins.range",
+    "NKIObject": '''
+class NKIObject:
+    """The base of configuration classes of kernels."""
+
+    def __init__(self, *values: Any, **fields: Any) -> None: ...
+''',
+    **{
+        name: f"class {name}(tensor): ..."
+        for name in ("NkiGrid", "NkiTileGrid", "NkiBlockGrid", "VirtualRegister", "NkiScalar")
+    },
+}
 _MAKER = "def {}(function: Any = None, **options: Any) -> Kernel: ..."
-
-
-def newest() -> str:
-    """Return the newest version of today's NKI in the table."""
-    versions: list[str] = list(table()["versions"])
-    return max(versions, key=number)
 
 
 def stubs(version: str) -> Mapping[str, str]:
@@ -84,14 +104,6 @@ def stubs(version: str) -> Mapping[str, str]:
     }  # fmt: skip
 
 
-def known(name: str, dialect: NkiDialect, version: str) -> bool:
-    """Return whether ``name`` ("nl.exp", "nl.float32") is there in a version of a dialect."""
-    if dialect == "beta1":
-        return True
-    reason = change("names", full_name(name), version)
-    return reason is None or reason.kind == "deprecated" or bool(reason.unless)
-
-
 def _package(about: str, parts: str, makers: str) -> str:
     """The package's own names: its modules, and what makes a function a kernel."""
     head = _HEAD.format(about=about) + "from typing import Any\n\n"
@@ -110,6 +122,10 @@ def _module(about: str, imports: str, lines: Sequence[str]) -> str:
     return f"{_HEAD.format(about=about)}{imports}from typing import Any\n\n{marks}{text}\n"
 
 
+def _others(module: str, dialect: NkiDialect, version: str) -> list[str]:
+    return [n for n in other_names(module, dialect, version) if n not in _WRITTEN]
+
+
 def _typing(dialect: NkiDialect, version: str, about: str) -> str:
     text = files(__package__).joinpath("stub_parts/tensor.pyi").read_text("utf-8")
     common, views = text.split("    # Today's dialect\n")
@@ -123,25 +139,15 @@ def _typing(dialect: NkiDialect, version: str, about: str) -> str:
 
 
 def _language(dialect: NkiDialect, version: str, about: str) -> str:
-    values = table()["values"]
     package = table()["packages"][dialect]["nl"].rpartition(".")[0]
     lines = [f"from {package}.typing import tensor as tensor\n"]
     if dialect == "beta1":
-        lines += ["from . import constants as constants\n\nmgrid: Any"]
-    else:
-        lines += ["NkiTensor = tensor", "range = builtins.range"]
-        grids = [n for n in ("NkiGrid", "NkiTileGrid", "NkiBlockGrid") if known(f"nl.{n}", dialect, version)]
-        lines += [f"class {name}(tensor): ..." for name in grids]
-        lines += [
-            *(f"{n}: Any" for n in ("DType", "average") if known(f"nl.{n}", dialect, version)),
-            '\nclass NKIObject:\n    """The base of configuration classes of kernels."""\n\n'
-            "    def __init__(self, *values: Any, **fields: Any) -> None: ...",
-        ]
-    lines += [f"{name}: Any" for name in values["dtypes"].split() if known(f"nl.{name}", dialect, version)]
-    lines += [f"{name}: Any" for name in values["buffers"].split()]
+        lines += ["from . import constants as constants\n"]
+    lines += [f"{name}: Any" for name in (*data_types(dialect, version), *buffers())]
     lines += ["\nclass fp32:\n    min: float\n    max: float\n", "class _TileSize:"]
-    lines += [f"    {name}: int" for name in values["tile_size"][dialect].split()]
+    lines += [f"    {name}: int" for name in tile_sizes(dialect)]
     lines += ["\ntile_size: _TileSize\n"]
+    lines += [_CLASSES.get(name, f"{name}: Any") for name in _others("nl", dialect, version)]
     return _module(about, "import builtins\n", [*lines, *_functions("nl", dialect, version)])
 
 
@@ -150,42 +156,27 @@ def _instructions(dialect: NkiDialect, version: str, about: str) -> str:
     lines = [
         f"from {package}.isa import constants as constants\nfrom {package}.typing import tensor as tensor\n"
     ]
-    for name, members in _choices(dialect).items():
+    for name, members in choices(dialect).items():
         values = "\n".join(f"    {member} = {i}" for i, member in enumerate(members))
         order = "".join(
             f"    def __{c}__(self, other: {name}) -> bool: ...\n" for c in ("lt", "le", "gt", "ge")
         )
         lines.append(f"class {name}(Enum):\n{values}\n{order if name == 'nc_version' else ''}")
-    lines += [f"{name}_engine: engine" for name in _engines(dialect)]
-    if dialect == "current":
-        names = [n for n in ("VirtualRegister", "NkiScalar") if known(f"nisa.{n}", dialect, version)]
-        lines += [f"class {name}(tensor): ..." for name in names]
-        if known("nisa.NkiInstruction", dialect, version):
-            lines.append("NkiInstruction: Any")
+    lines += [f"{name}: engine" for name in engines(dialect)]
+    lines += [_CLASSES.get(name, f"{name}: Any") for name in _others("nisa", dialect, version)]
     functions = _functions("nisa", dialect, version)
     return _module(about, "import builtins\nfrom enum import Enum\n", [*lines, "", *functions])
 
 
-def _choices(dialect: NkiDialect) -> dict[str, list[str]]:
-    """Return the members of ``nisa``'s enumerations; Beta 1's ``dma_engine`` is one of the engines."""
-    choices = {name: members.split() for name, members in table()["values"]["choices"].items()}
-    return {n: m for n, m in choices.items() if dialect == "current" or n != "dma_engine"}
-
-
-def _engines(dialect: NkiDialect) -> list[str]:
-    members: list[str] = table()["values"]["choices"]["engine"].split()
-    return [m for m in members if dialect == "beta1" or m != "dma"]
-
-
 def _choice_names(dialect: NkiDialect, about: str) -> str:
     package = table()["packages"][dialect]["nisa"]
-    names = "".join(f"from {package} import {name} as {name}\n" for name in _choices(dialect))
+    names = "".join(f"from {package} import {name} as {name}\n" for name in choices(dialect))
     return _HEAD.format(about=about) + names
 
 
 def _functions(module: str, dialect: NkiDialect, version: str) -> Iterator[str]:
     for operation in operations().values():
-        if not operation.name.startswith(f"{module}.") or not known(operation.name, dialect, version):
+        if not operation.name.startswith(f"{module}.") or absence(operation.name, dialect, version):
             continue
         if dialect in operation.tokens:
             yield f'{operation.short}: Any\n"""{operation.about}: an ``op`` of instructions."""\n'

@@ -115,5 +115,10 @@ class Client:
         return types.CodeActionTag.LlmGenerated in tags
 
     @property
+    def markdown_signatures(self) -> bool:
+        formats = self.get("text_document", "signature_help", "signature_information", "documentation_format")
+        return types.MarkupKind.Markdown in (formats or ())
+
+    @property
     def markdown_hover(self) -> bool:
         return types.MarkupKind.Markdown in (self.get("text_document", "hover", "content_format") or ())

@@ -11,9 +11,11 @@ from pygls.workspace import PositionCodec
 from accelopt_agent.suggestions.text_edit import TextEdit
 from accelopt_lsp.actions import ACTIONS
 from accelopt_lsp.features.code_actions import CodeAction
+from accelopt_lsp.features.completion import Completion
 from accelopt_lsp.features.diagnostics import Diagnostic
 from accelopt_lsp.features.hints import Hint
 from accelopt_lsp.features.lens import Lens
+from accelopt_lsp.features.signature_help import SignatureHelp
 from accelopt_lsp.server.client import Client
 from accelopt_lsp.state.line_map import TextChange
 from accelopt_profiling.measurement import Severity
@@ -169,6 +171,41 @@ def hover(content: str | None, client: Client) -> types.Hover | None:
         return None
     kind = types.MarkupKind.Markdown if client.markdown_hover else types.MarkupKind.PlainText
     return types.Hover(types.MarkupContent(kind, content))
+
+
+_KINDS: dict[str, types.CompletionItemKind] = {
+    "function": types.CompletionItemKind.Function,
+    "value": types.CompletionItemKind.Constant,
+    "member": types.CompletionItemKind.EnumMember,
+    "module": types.CompletionItemKind.Module,
+    "keyword": types.CompletionItemKind.Property,
+}
+
+
+def completions(items: Iterable[Completion], client: Client) -> list[types.CompletionItem]:
+    tags = client.get("text_document", "completion", "completion_item", "tag_support", "value_set") or ()
+    struck = [types.CompletionItemTag.Deprecated] if types.CompletionItemTag.Deprecated in tags else None
+    return [
+        types.CompletionItem(
+            item.text,
+            kind=_KINDS[item.kind],
+            detail=item.about or None,
+            sort_text=f"{item.order}{item.text}",
+            tags=struck if item.deprecated else None,
+        )
+        for item in items
+    ]
+
+
+def signature_help(about: SignatureHelp, client: Client) -> types.SignatureHelp:
+    kind = types.MarkupKind.Markdown if client.markdown_signatures else types.MarkupKind.PlainText
+    parameters = [types.ParameterInformation(text) for text in about.parameters]
+    signature = types.SignatureInformation(
+        about.signature, types.MarkupContent(kind, about.about), parameters
+    )
+    # an index past the last parameter marks none, in clients that take no null too
+    active = len(parameters) if about.active is None else about.active
+    return types.SignatureHelp([signature], active_signature=0, active_parameter=active)
 
 
 def code_actions(

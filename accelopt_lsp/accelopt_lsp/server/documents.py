@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
+from lsprotocol import types
 from pygls.lsp.server import LanguageServer
 from pygls.uris import to_fs_path
 
@@ -23,6 +26,15 @@ def text_hash(text: str) -> str:
 def file_path(uri: str) -> str | None:
     """Return the path of a ``file:`` URI; None for documents that are no file (``untitled:``, diff views)."""
     return to_fs_path(uri) if uri.startswith("file:") else None
+
+
+class TextPlace(NamedTuple):
+    """A 0-based line and column, in characters, of a text that is split into lines without their ends."""
+
+    text: str
+    lines: Sequence[str]
+    line: int
+    column: int
 
 
 class Documents:
@@ -72,6 +84,15 @@ class Documents:
     def lines(self, text: str | None) -> Text:
         """Return the lines of a text to place things in; without one only line numbers hold."""
         return Text(split_lines(text).texts if text else [], self._server.workspace.position_codec)
+
+    def place(self, uri: str, position: types.Position) -> TextPlace | None:
+        """Return a position in an open file, in characters; None for other documents."""
+        if (text := self.opened(uri)) is None:
+            return None
+        lines = split_lines(text).texts
+        codec = self._server.workspace.position_codec
+        at = codec.position_from_client_units(lines, position)
+        return TextPlace(text, lines, at.line, at.character)
 
     def _is_open_file(self, uri: str) -> bool:
         return file_path(uri) is not None and self.is_open(uri)

@@ -9,6 +9,8 @@ from typing import Any, BinaryIO
 from accelopt_lsp.actions import ACTIONS, KINDS
 from accelopt_profiling import __version__
 
+#: The characters after which an editor asks for completions, and for the parameters of a call.
+COMPLETION_TRIGGERS, SIGNATURE_TRIGGERS = (".", "="), ("(", ",")
 _ENCODINGS = ("utf-8", "utf-16", "utf-32")
 
 
@@ -26,7 +28,9 @@ def initialize_result(params: object) -> dict[str, Any] | None:
     capabilities = {
         "positionEncoding": supported[0] if supported else "utf-16",
         "textDocumentSync": sync,
+        "completionProvider": {"triggerCharacters": list(COMPLETION_TRIGGERS), "resolveProvider": False},
         "hoverProvider": True,
+        "signatureHelpProvider": {"triggerCharacters": list(SIGNATURE_TRIGGERS)},
         "codeActionProvider": {"codeActionKinds": list(KINDS), "resolveProvider": True},
         "codeLensProvider": {"resolveProvider": False},
         "executeCommandProvider": {"commands": [a.command for a in ACTIONS.values()]},

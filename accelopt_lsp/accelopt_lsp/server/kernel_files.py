@@ -12,11 +12,13 @@ from accelopt_lsp.errors import UserError
 from accelopt_lsp.server.configuration import SettingsCache
 from accelopt_lsp.server.connection import EditorConnection
 from accelopt_lsp.server.documents import Documents
+from accelopt_lsp.server.language_versions import LanguageVersionsCache
 from accelopt_lsp.service.parser import ParserProcess
 from accelopt_lsp.service.protocol import FileRequest
 from accelopt_lsp.settings.load import Settings
 from accelopt_lsp.state.state_store import Document, StateStore
 from accelopt_profiling.kernels import KernelSource, may_hold_kernels
+from accelopt_profiling.language_calls import call_findings
 from accelopt_profiling.measurement import Finding
 from accelopt_profiling.source_text import UnreadableFileError, read_text
 
@@ -31,9 +33,10 @@ class KernelFiles:
         documents: Documents,
         configuration: SettingsCache,
         parser: ParserProcess,
+        versions: LanguageVersionsCache,
     ) -> None:
         self._editor, self._state, self._documents = editor, state, documents
-        self._configuration, self._parser = configuration, parser
+        self._configuration, self._parser, self._versions = configuration, parser, versions
 
     async def read(self, uri: str) -> FileRequest:
         """Return the text of a document and its kernels, for a command; the document may be closed.
@@ -82,12 +85,16 @@ class KernelFiles:
         """Write what a version of a document holds, unless the editor has another one by now."""
         current = self._documents.is_open(uri) and self._documents.version(uri) == version
         if current:
+            versions = self._versions.cached(self._documents.path(uri))
+            calls = call_findings(source.version_calls, versions.nki, versions.triton)
+            source = replace(source, text_findings=(*source.text_findings, *calls))
             self._state.update(uri, lambda document: document.with_text(source))
         return current
 
     async def _examine(self, uri: str, text: str) -> FileRequest:
         read_at, path = time.time(), Path(self._documents.path(uri))
         settings = await self._settings(uri)
+        await self._versions.read(settings)
         if not may_hold_kernels(text):
             return FileRequest(KernelSource(text, path=path), settings)
         return replace(await self._parser.examine(path, text, settings), read_at=read_at)

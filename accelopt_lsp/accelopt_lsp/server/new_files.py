@@ -1,4 +1,4 @@
-"""Write a new file beside a kernel file: a problem whose inputs were inferred, or a Beta 1 kernel in today's NKI."""
+"""Write new files for a kernel file: a problem with inferred inputs, a Beta 1 kernel in today's NKI, type stubs."""
 
 from __future__ import annotations
 
@@ -21,9 +21,15 @@ class NewFiles:
     def __init__(self, session: Session) -> None:
         self._editor, self._jobs = session.editor, session.jobs
         self._files, self._service = session.files, session.service
+        self._configuration, self._versions = session.configuration, session.versions
+        self._documents = session.documents
 
     def actions(self) -> Mapping[str, Handler]:
-        return {"createProblem": self.create_problem, "migrate": self.migrate}
+        return {
+            "createProblem": self.create_problem,
+            "migrate": self.migrate,
+            "writeStubs": self.write_stubs,
+        }
 
     def create_problem(self, args: Arguments) -> BackgroundJob:
         """Write ``<stem>_problem.py`` beside the document."""
@@ -34,6 +40,26 @@ class NewFiles:
         """Write ``<stem>_nki.py``, the kernels in today's NKI, beside the document."""
         job = BackgroundJob.of("migrate", args.document(), args.kernel)
         return self._jobs.start(job, self._migrate(job))
+
+    def write_stubs(self, args: Arguments) -> BackgroundJob:
+        """Write type stubs of NKI into ``typings/`` of the document's project."""
+        job = BackgroundJob.of("writeStubs", args.document())
+        return self._jobs.start(job, self._write_stubs(job.uri))
+
+    async def _write_stubs(self, uri: str) -> None:
+        from accelopt_lsp.language.stub_files import FOLDER, ForeignFileError, write_stubs
+
+        path = self._documents.path(uri)
+        settings = await self._configuration.of(path)
+        root = settings.project_root or Path(path).parent
+        version = self._versions.cached(path).nki
+        try:
+            names = await asyncio.to_thread(write_stubs, root / FOLDER, version)
+        except ForeignFileError as error:
+            raise UserError(str(error)) from None
+        await self._versions.read(settings)
+        where = "Pyright and Pylance find them there; `accelopt stubs` says what mypy and ty need."
+        self._editor.say(f"Wrote {len(names)} type stubs of NKI {version} to {root / FOLDER}. {where}")
 
     async def _create_problem(self, job: BackgroundJob, args: Arguments) -> None:
         file = await self._files.read(job.uri)

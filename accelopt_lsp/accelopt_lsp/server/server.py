@@ -31,6 +31,7 @@ from accelopt_lsp.server.connection import EditorConnection
 from accelopt_lsp.server.documents import Documents
 from accelopt_lsp.server.first_message import encoded
 from accelopt_lsp.server.kernel_files import KernelFiles
+from accelopt_lsp.server.language_versions import LanguageVersionsCache
 from accelopt_lsp.server.model_access import ConsentPrompt, EditorModelClient
 from accelopt_lsp.server.session import Session
 from accelopt_lsp.server.status import METHOD as STATUS
@@ -164,6 +165,10 @@ class AccelOptServer(LanguageServer):
         jobs = JobRegistry(changed=self.work_changed, failed=self.job_failed)
         tasks = BackgroundTasks(failed=self.task_failed)
         models = EditorModelClient(editor, jobs)
+        versions = LanguageVersionsCache(configuration)
+        files = KernelFiles(
+            editor, state, documents=documents, configuration=configuration, parser=parser, versions=versions
+        )
         self.session = Session(
             editor=editor,
             state=state,
@@ -171,11 +176,12 @@ class AccelOptServer(LanguageServer):
             tasks=tasks,
             documents=documents,
             configuration=configuration,
+            versions=versions,
             status=status,
             consent=ConsentPrompt(editor, tasks),
             service=open_service(EditorSurface(editor, status, models, self.work_changed)),
             parser=parser,
-            files=KernelFiles(editor, state, documents=documents, configuration=configuration, parser=parser),
+            files=files,
             work_changed=self.work_changed,
         )
         self._closing, self._closed = False, asyncio.Event()
@@ -238,6 +244,8 @@ class AccelOptServer(LanguageServer):
             types.TEXT_DOCUMENT_INLAY_HINT: [types.InlayHint(at.start, "")],
             types.TEXT_DOCUMENT_HOVER: types.Hover(types.MarkupContent(types.MarkupKind.Markdown, "")),
             types.TEXT_DOCUMENT_CODE_ACTION: [action],
+            types.TEXT_DOCUMENT_COMPLETION: [types.CompletionItem("", kind=types.CompletionItemKind.Value)],
+            types.TEXT_DOCUMENT_SIGNATURE_HELP: types.SignatureHelp([types.SignatureInformation("", "", [])]),
             types.TEXT_DOCUMENT_DID_CHANGE: None,
         }
         for method, sample in samples.items():

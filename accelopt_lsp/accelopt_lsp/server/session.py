@@ -9,6 +9,7 @@ from accelopt_lsp.server.configuration import SettingsCache
 from accelopt_lsp.server.connection import EditorConnection
 from accelopt_lsp.server.documents import Documents
 from accelopt_lsp.server.kernel_files import KernelFiles
+from accelopt_lsp.server.language_versions import LanguageVersionsCache
 from accelopt_lsp.server.model_access import ConsentPrompt
 from accelopt_lsp.server.status import StatusLine
 from accelopt_lsp.service.parser import ParserProcess
@@ -32,6 +33,7 @@ class Session:
     tasks: BackgroundTasks
     documents: Documents
     configuration: SettingsCache
+    versions: LanguageVersionsCache
     status: StatusLine
     consent: ConsentPrompt
     service: Service

@@ -19,6 +19,10 @@ from accelopt_lsp.actions import ACTIONS, KINDS, QUICKFIX, SUGGESTION, Action
 from accelopt_lsp.errors import UserError
 from accelopt_lsp.features import hints, hover, lens
 from accelopt_lsp.features.code_actions import code_actions
+from accelopt_lsp.features.completion import completions
+from accelopt_lsp.features.operation_hover import operation_hover
+from accelopt_lsp.features.signature_help import signature_help
+from accelopt_lsp.features.stub_action import stub_actions
 from accelopt_lsp.server import convert
 from accelopt_lsp.server.change_learning import ChangeLearning
 from accelopt_lsp.server.client import Client
@@ -28,6 +32,7 @@ from accelopt_lsp.server.document_sync import DocumentSync
 from accelopt_lsp.server.documents import file_path
 from accelopt_lsp.server.explanations import Explanations
 from accelopt_lsp.server.file_watcher import FileWatcher
+from accelopt_lsp.server.first_message import COMPLETION_TRIGGERS, SIGNATURE_TRIGGERS
 from accelopt_lsp.server.first_steps import FirstSteps
 from accelopt_lsp.server.limit_fix import LimitFix
 from accelopt_lsp.server.memory_view import MemoryView
@@ -243,28 +248,57 @@ def _answers(server: AccelOptServer) -> None:
         return convert.inlay_hints(items, text)
 
     def show_hover(params: types.HoverParams) -> types.Hover | None:
-        state = session.state.get(params.text_document.uri)
+        uri, markdown = params.text_document.uri, session.editor.client.markdown_hover
+        state, place = session.state.get(uri), session.documents.place(uri, params.position)
         if state is None:
             return None
-        content = hover.hover(state, params.position.line + 1, session.editor.client.markdown_hover)
-        return convert.hover(content, session.editor.client)
+        parts = [
+            operation_hover(*place, session.versions.cached(state.path), markdown) if place else None,
+            hover.hover(state, params.position.line + 1, markdown),
+        ]
+        content = "\n\n---\n\n".join(part for part in parts if part)
+        return convert.hover(content or None, session.editor.client)
+
+    def completion(params: types.CompletionParams) -> list[types.CompletionItem]:
+        path = file_path(params.text_document.uri)
+        place = session.documents.place(params.text_document.uri, params.position)
+        if path is None or place is None:
+            return []
+        items = completions(*place, session.versions.cached(path))
+        return convert.completions(items, session.editor.client)
+
+    def show_signature(params: types.SignatureHelpParams) -> types.SignatureHelp | None:
+        path, client = file_path(params.text_document.uri), session.editor.client
+        place = session.documents.place(params.text_document.uri, params.position)
+        if path is None or place is None:
+            return None
+        about = signature_help(*place, session.versions.cached(path), client.markdown_signatures)
+        return convert.signature_help(about, client) if about is not None else None
 
     def code_action(params: types.CodeActionParams) -> list[types.CodeAction | types.Command]:
         state = session.state.get(params.text_document.uri)
-        if state is None:
+        place = session.documents.place(params.text_document.uri, params.range.start)
+        if state is None or place is None:
             return []
         first, last, context = params.range.start.line + 1, params.range.end.line + 1, params.context
         only = context.only
+        offers = list(
+            stub_actions(state.uri, place.lines[first - 1 : last], session.versions.cached(state.path), only)
+        )
         if context.trigger_kind is types.CodeActionTriggerKind.Automatic and not only:
-            if state.kernel_at(first) is None:
-                return []
             only = [SUGGESTION, QUICKFIX]  # a light bulb is for what is better or broken
-        items = code_actions(state, first, last=last, jobs=session.jobs.running(state.uri), only=only)
-        return convert.code_actions(items, session.editor.client, context.diagnostics)
+            if state.kernel_at(first) is None:
+                return convert.code_actions(offers, session.editor.client)
+        offers += code_actions(state, first, last=last, jobs=session.jobs.running(state.uri), only=only)
+        return convert.code_actions(offers, session.editor.client, context.diagnostics)
 
     on(types.TEXT_DOCUMENT_CODE_LENS, code_lens, [], types.CodeLensOptions(resolve_provider=False))
     on(types.TEXT_DOCUMENT_INLAY_HINT, inlay_hint, [], types.InlayHintOptions(resolve_provider=False))
     on(types.TEXT_DOCUMENT_HOVER, show_hover, None)
+    triggers = types.CompletionOptions(trigger_characters=COMPLETION_TRIGGERS, resolve_provider=False)
+    on(types.TEXT_DOCUMENT_COMPLETION, completion, [], triggers)
+    brackets = types.SignatureHelpOptions(trigger_characters=SIGNATURE_TRIGGERS)
+    on(types.TEXT_DOCUMENT_SIGNATURE_HELP, show_signature, None, brackets)
     options = types.CodeActionOptions(code_action_kinds=list(KINDS), resolve_provider=True)
     on(types.TEXT_DOCUMENT_CODE_ACTION, code_action, [], options)
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
-from typing import Literal
+from typing import Any, Literal
 
 from accelopt_profiling.triton_adapter.versions import NEWEST, minor_version
 
@@ -57,16 +57,24 @@ class TritonFunction:
 
 
 @cache
+def table() -> dict[str, Any]:
+    """Return the file, by its keys: "functions", "about_kinds", "dtypes", "other_names", "values" of parameters (of a
+    kind of functions, or of all under ""), "pages"."""
+    text = resources.files(__package__).joinpath("functions.json").read_text("utf-8")
+    content: dict[str, Any] = json.loads(text)
+    return content
+
+
+@cache
 def functions() -> Mapping[str, TritonFunction]:
     """Return each function by its name ("load")."""
-    text = resources.files(__package__).joinpath("functions.json").read_text("utf-8")
     return {
         name: TritonFunction(
             name,
-            row.pop("kind"),
-            tuple((minor_version(version), parameters) for version, parameters in row.items()),
+            row["kind"],
+            tuple((minor_version(version), row[version]) for version in row if version != "kind"),
         )
-        for name, row in json.loads(text)["functions"].items()
+        for name, row in table()["functions"].items()
     }
 
 
@@ -86,9 +94,13 @@ def missing(name: str, installed: Version) -> str:
         near = difflib.get_close_matches(name, present, 1)
         return f"Triton has no tl.{name}{f'; it has tl.{near[0]}' if near else ''}"
     first, last = function.versions[0][0], function.versions[-1][0]
-    change = f"there since Triton {_text(first)}" if installed < first else f"gone since Triton {_text(last)}"
-    return f"tl.{name} is {change}; Triton {_text(installed)} is installed"
+    change = (
+        f"there since Triton {version_text(first)}"
+        if installed < first
+        else f"gone since Triton {version_text(last)}"
+    )
+    return f"tl.{name} is {change}; Triton {version_text(installed)} is installed"
 
 
-def _text(version: Version) -> str:
+def version_text(version: Version) -> str:
     return ".".join(map(str, version))
