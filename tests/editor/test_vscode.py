@@ -219,12 +219,15 @@ def test_from_a_machine_without_the_server_to_an_accepted_version(tmp_path):
     environment = {"PATH": f"{bare}:/usr/bin:/bin", "ACCELOPT_DB": str(tmp_path / "memory.db")}
     environment |= {"XDG_DATA_HOME": str(home), "VIRTUAL_ENV": "", "CONDA_PREFIX": ""}
     workbench = Workbench(
-        tmp_path / "data", workspace, machine={"accelopt.interpreter": "", **PATIENT}, environment=environment
+        tmp_path / "data",
+        workspace,
+        machine={"accelopt.interpreter": "", "accelopt.search.candidates": 4, **PATIENT},
+        environment=environment,
     )
     workbench.install_extension()
     workbench.start()
     try:
-        state = drive(workbench.url, "first_run.mjs")
+        state = drive(workbench.url, "first_run.mjs", 560)
     finally:
         workbench.stop()
     assert "0.4 GB to fetch" in state["offer"]
@@ -249,10 +252,10 @@ def packed(extension: Path, vsix: Path) -> Path:
     return vsix
 
 
-def drive(url: str, steps: str) -> dict[str, object]:
+def drive(url: str, steps: str, seconds: float = 400) -> dict[str, object]:
     environment = {**os.environ, "PLAYWRIGHT": str(ROOT / ".tools/playwright")}
     command = [str(NODE), str(Path(__file__).parent / "vscode" / steps), url, str(OUT)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=400, env=environment)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=seconds, env=environment)
     print(done.stderr)
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}\nscreenshots: {OUT}"
     return json.loads(done.stdout)

@@ -23,17 +23,23 @@ export function tick(status: Status): void {
   reached(status).forEach((step) => void set(step, true));
 }
 
+/** A tab that is only looked at is replaced by the next: the guide and the example stay. */
+const KEEP = 'workbench.action.keepEditor';
+
 /** Open the guide. VS Code ticks a step when its key becomes true, and one that was true before it read the guide never. */
 export async function showGuide(status: Status): Promise<void> {
   await Promise.all(reached(status).map((step) => set(step, false)));
   await vscode.commands.executeCommand('workbench.action.openWalkthrough', 'accelopt.accelopt#accelopt.start', false);
+  await vscode.commands.executeCommand(KEEP);
   tick(status);
 }
 
 /** Open the example that the kernels' Python can run: Triton's where it has Triton, else NKI's, which needs nothing. */
 export async function openExample(context: vscode.ExtensionContext, output: vscode.LogOutputChannel, server: Server): Promise<void> {
   const [usual] = await interpreters(context, output);
-  await server.execute('openExample', { id: usual?.torch && usual.triton ? 'triton' : 'nki' });
+  if ((await server.execute<{ uri?: string }>('openExample', { id: usual?.torch && usual.triton ? 'triton' : 'nki' }))?.uri) {
+    await vscode.commands.executeCommand(KEEP);
+  }
 }
 
 interface Target extends vscode.QuickPickItem {

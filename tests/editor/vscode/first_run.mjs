@@ -5,7 +5,7 @@ import { drive, textOf } from './page.mjs';
 
 const [url, shots] = process.argv.slice(2);
 
-await drive(url, shots, async ({ page, seen, mark, shot, settled, lens, openFile, command, status, toast, until }) => {
+await drive(url, shots, async ({ page, seen, mark, shot, settled, lens, openFile, command, status, toast, until, showBest }) => {
   const rows = page.locator('.quick-input-list .monaco-list-row');
   const menu = async (text) => {
     await status(text).click();
@@ -63,12 +63,9 @@ await drive(url, shots, async ({ page, seen, mark, shot, settled, lens, openFile
 
   await page.locator('.tabs-container .tab', { hasText: 'nki_silu.py' }).click();
   await until(() => lens(/Optimize/).click({ timeout: 4000 }), '.statusbar-item >> text=/Optimizing silu/');
-  const found = toast(/silu: \d suggestion/);
-  await found.waitFor({ timeout: 200_000 });
-  await settled(found);
-  mark('searched');
-  await found.locator('.monaco-button', { hasText: 'Show the Best' }).click();
-  await page.waitForSelector('.monaco-diff-editor');
+  await lens(/\d checked:/).waitFor({ timeout: 250_000 });
+  mark('suggested');
+  await showBest();
   await shot('26-suggestion');
   await page.click('.editor-actions a[aria-label^="Accept This Version"]');
   await page.waitForSelector('.monaco-diff-editor', { state: 'detached', timeout: 60_000 });
