@@ -1,7 +1,8 @@
-"""The server in editors without any code of ours: Neovim's own client and Emacs' eglot, both headless."""
+"""The server in Neovim's own client, with our plugin and without, and in Emacs' eglot, headless."""
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -31,6 +32,7 @@ def drive(command: list[str], work: Path) -> dict[str, object]:
     environment = {
         **os.environ, "WORK": str(work), "SERVER": SERVER, "STATS": json.dumps(STATS), "HOME": str(work.parent),
         "ACCELOPT_DB": str(work.parent / "memory.db"), "XDG_STATE_HOME": str(work.parent / "state"),
+        "PLUGIN": str(ROOT / "editors/neovim"),
     }  # fmt: skip
     done = subprocess.run(command, capture_output=True, text=True, timeout=420, env=environment, cwd=work)
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
@@ -56,6 +58,34 @@ def test_neovim(work):
     assert state["hints"] > 0
     assert (work / "nki_silu.py").read_text() != before
     assert pairs(work) == 1
+
+
+def test_neovim_with_its_plugin(work):
+    nvim = Path(sys.executable).parent / "nvim"
+    script = str(HERE / "neovim/plugin.lua")
+    state = drive([str(nvim), "--headless", "-u", "NONE", "-i", "NONE", "-l", script], work)
+    assert "silu: " in state["winbar"]
+    assert "ga accept" in state["winbar"]
+    assert state["diff"]
+    assert state["windows"] == 1
+    assert pairs(work) == 1
+
+
+@pytest.mark.parametrize("page", ["neovim", "emacs"])
+def test_each_editor_takes_the_configurations_of_its_page(tmp_path, page):
+    text = (ROOT / f"docs/how-to/{page}.md").read_text("utf-8").replace("~/accelopt-lsp", str(ROOT))
+    blocks = re.findall(r"^```(?:lua|elisp)\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    assert len(blocks) >= 3
+    nvim = [str(Path(sys.executable).parent / "nvim"), "--headless", "-u", "NONE", "-i", "NONE", "-l"]
+    command = {"neovim": nvim, "emacs": ["emacs", "--batch", "-l"]}[page]
+    for number, block in enumerate(blocks):
+        script = tmp_path / f"{number}.{'lua' if page == 'neovim' else 'el'}"
+        script.write_text(block)
+        done = subprocess.run(
+            [*command, str(script)], capture_output=True, text=True, timeout=60, cwd=tmp_path
+        )
+        said = [line for line in done.stderr.splitlines() if not line.startswith("Loading ")]
+        assert (done.returncode, said) == (0, []), block
 
 
 def test_emacs(work):
