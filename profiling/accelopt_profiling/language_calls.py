@@ -6,6 +6,7 @@ import ast
 import difflib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from accelopt_profiling.measurement import Finding
 from accelopt_profiling.name_paths import all_import_paths, dotted_path
@@ -16,6 +17,7 @@ from accelopt_profiling.triton.functions.table import table as triton_table
 from accelopt_profiling.triton_adapter.versions import NEWEST, OLDEST
 
 TRITON = "triton.language"
+_PACKAGES = ("nki", "neuronxcc", "triton")
 #: How like a name a known one is to be the one that was meant.
 _TYPING_SLIP = 0.75
 
@@ -34,18 +36,25 @@ def version_calls(tree: ast.Module) -> tuple[LanguageCall, ...]:
     A name counts that is imported and bound in no other way. What stands below an ``if`` or in a ``try`` may be meant
     for other versions and is left out.
     """
-    paths = all_import_paths(tree)
-    if not any(path.startswith(("nki", "neuronxcc", "triton")) for path in paths.values()):
+    paths = {name: path for name, path in all_import_paths(tree).items() if path.startswith(_PACKAGES)}
+    if not paths:
+        return ()
+    calls = {
+        LanguageCall(path, call.lineno): _first_name(call.func)
+        for call in _unconditional(tree)
+        if (path := dotted_path(call.func, paths.get)) and _differs(path)
+    }
+    if not calls:
         return ()
     bound = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
     bound |= {n.arg for n in ast.walk(tree) if isinstance(n, ast.arg)}
-    names = {name: path for name, path in paths.items() if name not in bound}
-    calls = (
-        LanguageCall(path, call.lineno)
-        for call in _unconditional(tree)
-        if (path := dotted_path(call.func, names.get)) and _differs(path)
-    )
-    return tuple(dict.fromkeys(calls))
+    return tuple(call for call, name in calls.items() if name not in bound)
+
+
+def _first_name(node: ast.expr) -> str:
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else ""
 
 
 def _unconditional(tree: ast.Module) -> Iterator[ast.Call]:
@@ -70,6 +79,7 @@ def _asks_for_version(test: ast.expr) -> bool:
     return any(word == "hasattr" or "version" in word.lower() or word.isupper() for word in words)
 
 
+@lru_cache(maxsize=1024)
 def _differs(path: str) -> bool:
     """Whether some version lacks what a path means."""
     if path.startswith(f"{TRITON}."):
