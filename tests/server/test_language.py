@@ -122,3 +122,21 @@ async def test_an_import_that_nothing_resolves_offers_stubs_until_they_are_there
     await editor.until(none, "no offer any more")
     items = await completed(editor, uri, "y = nl.")
     assert "exp" not in items, "the type checker has them now"
+
+
+@pytest.mark.slow
+async def test_what_a_kernel_costs_on_each_target_is_a_page(editor: Editor, tmp_path: Path) -> None:
+    await editor.begin("vscode", tmp_path, pages=True)
+    uri = editor.open(tmp_path / "k.py", KERNEL.replace("return y", "COST = 900\n    return y"))
+    await editor.title(uri, "est. 900 us")
+    await editor.execute("compareTargets", {"uri": uri, "line": 8})
+
+    async def shown() -> str | None:
+        return next((page for page in editor.shown if "targets" in page), None)
+
+    page = await editor.until(shown, "the page")
+    content = await editor.workspace_text_document_content_async(t.TextDocumentContentParams(page))
+    assert "# scale on each target" in content.text
+    rows = [line for line in content.text.splitlines() if line.startswith("| trn")]
+    assert [row.split()[1] for row in rows] == ["trn1", "trn2", "trn3"]
+    assert all("900 us" in row for row in rows)

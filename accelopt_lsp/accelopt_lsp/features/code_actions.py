@@ -55,7 +55,8 @@ def _all(state: Document, first: int, last: int, jobs: list[BackgroundJob]) -> I
         yield from _of_kernel(state, kernel, jobs)
         yield offer("showMemory", {**where, "kernel": kernel.kernel.name})
         if state.untrusted is None and kernel.shown is not None:
-            yield offer("compare", {**where, "kernel": kernel.kernel.name}, kernel=kernel.kernel.name)
+            for action in ("compare", "compareTargets"):
+                yield offer(action, {**where, "kernel": kernel.kernel.name}, kernel=kernel.kernel.name)
     if state.untrusted is None and state.kernels:
         yield offer("profile", where)
         if any(k.kernel.dialect == "triton" for k in state.kernels):

@@ -40,7 +40,8 @@ _TENSORS = frozenset((
 _RETURNS = {
     "affine_range": "range", "sequential_range": "range", "static_range": "range", "program_id": "int",
     "program_ndim": "int", "arange": "tensor", "store": "None", "device_print": "None", "get_nc_version": "nc_version",
-    "get_nc_sub_version": "int", "finfo": "Any", "static_cast": "Any", "load_transpose2d": "tensor", "par_dim": "int", "nc": "int",
+    "get_nc_sub_version": "int", "finfo": "Any", "static_cast": "Any", "load_transpose2d": "tensor",
+    "par_dim": "int", "nc": "int",
 }  # fmt: skip
 #: What each stub says of itself.
 MARK = "Written by ``accelopt stubs``"
