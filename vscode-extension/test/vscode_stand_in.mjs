@@ -3,11 +3,12 @@ export const l10n = { t: (text, ...given) => text.replace(/\{(\d)\}/g, (_, at) =
 const disposable = { dispose() {} };
 
 /** What a test sets: `settings` by dotted name, `answers` to questions, `trusted`; and what it reads: `said`, `ran`, `context`. */
-export const person = { settings: {}, project: {}, answers: [], trusted: false, said: [], ran: [], context: {}, picks: [] };
+export const person = { settings: {}, project: {}, answers: [], trusted: false, said: [], ran: [], context: {}, picks: [], fixes: [] };
 export function begin() {
-  Object.assign(person, { settings: {}, project: {}, answers: [], trusted: false, said: [], ran: [], context: {}, picks: [] });
+  Object.assign(person, { settings: {}, project: {}, answers: [], trusted: false, said: [], ran: [], context: {}, picks: [], fixes: [] });
   workspace.workspaceFolders = [];
   env.remoteName = undefined;
+  window.activeTextEditor = undefined;
 }
 
 const answer = (choices) => {
@@ -51,6 +52,7 @@ export const window = {
 };
 export const commands = {
   executeCommand: async (...call) => {
+    if (call[0] === 'vscode.executeCodeActionProvider') return person.fixes;
     if (call[0] === 'setContext') person.context[call[1]] = call[2];
     else person.ran.push(call);
   },
@@ -63,3 +65,4 @@ export class EventEmitter {
   fire = (value) => this.listeners.forEach((listener) => listener(value));
   dispose() {}
 }
+export class Range {}
