@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from bisect import bisect_left
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 
 
 @dataclass(frozen=True)
@@ -40,3 +42,27 @@ class Timeline:
     busy: list[list[float]]
     spans: Spans
     shown_us: float
+
+    def middle(self, most: int = 160) -> Timeline:
+        """Return the timeline with ``most`` spans around the middle of what is shown, and those that are under way when
+        the first of them begins. A span that is not among them is nobody's cause."""
+        spans, count = self.spans, len(self.spans.lane)
+        if count <= most:
+            return self
+        at = bisect_left(spans.start_us, self.shown_us / 2)
+        first = max(0, min(at - most // 2, count - most))
+        begin = spans.start_us[first]
+        under_way = [n for n in range(first) if spans.start_us[n] + spans.us[n] > begin]
+        chosen = [*under_way, *range(first, first + most)]
+        places = {n: place for place, n in enumerate(chosen)}
+        columns = {
+            name: [getattr(spans, name)[n] for n in chosen]
+            for name in ("lane", "name", "line", "start_us", "us", "why")
+        }
+        return replace(self, spans=Spans(**columns, cause=[places.get(spans.cause[n], -1) for n in chosen]))
+
+    def with_lines(self, moved: Callable[[int], int]) -> Timeline:
+        """Return the timeline with each line where ``moved`` says it is."""
+        return replace(
+            self, spans=replace(self.spans, line=[line and moved(line) for line in self.spans.line])
+        )

@@ -11,6 +11,7 @@ import { chooseInterpreter } from './interpreter';
 import { showMenu } from './menu';
 import { addModel, chooseModel } from './models';
 import { PackageFixes } from './packages';
+import { PicturePanel } from './pictures';
 import { onChosenPython } from './python';
 import { askForModelKey } from './secrets';
 import { Server } from './server';
@@ -28,11 +29,12 @@ export function activate(context: vscode.ExtensionContext): void {
   const running = (server = new Server(context, output, status));
   const suggestions = new SuggestionView(running);
   const tree = new VersionTree(running);
+  const pictures = new PicturePanel(context, running);
   const command = (id: string, run: (...given: never[]) => unknown) =>
     context.subscriptions.push(vscode.commands.registerCommand(id, run));
 
   context.subscriptions.push(
-    output, status, running, suggestions, tree, vscode.window.registerTreeDataProvider('accelopt.versions', tree),
+    output, status, running, suggestions, tree, pictures, vscode.window.registerTreeDataProvider('accelopt.versions', tree),
     running.onSearchEnded((ended) => void tellEnd(running, ended)),
     running.onVersions((uri) => {
       tree.refresh();
@@ -71,6 +73,7 @@ export function activate(context: vscode.ExtensionContext): void {
   command('accelopt.showMenu', () => showMenu(running, status.shown));
   command('accelopt.showSuggestion', (shown: never) => suggestions.show(shown));
   command('accelopt.showVersions', (of?: never) => showVersions(running, of));
+  command('accelopt.showPictures', () => pictures.show());
   command('accelopt.acceptSuggestion', (of?: never) => suggestions.accept(of));
   command('accelopt.explainSuggestion', (of?: never) => suggestions.explain(of));
   command('accelopt.rejectSuggestion', (of?: never) => suggestions.reject(of));

@@ -40,6 +40,7 @@ export async function showMenu(server: Server, status: Status): Promise<void> {
       run(`$(list-ordered) ${vscode.l10n.t('Show the faster versions')}`, 'accelopt.showVersions'),
       run(`$(dashboard) ${vscode.l10n.t('Profile this file')}`, 'accelopt.profile'),
       run(`$(record) ${vscode.l10n.t('Record from a test...')}`, 'accelopt.record'),
+      run(`$(graph) ${vscode.l10n.t('Show pictures of the kernel')}`, 'accelopt.showPictures'),
       run(`$(history) ${vscode.l10n.t('Show the searches in this file')}`, 'accelopt.showRuns'),
       run(`$(archive) ${vscode.l10n.t('Show remembered changes...')}`, 'accelopt.showMemory'),
     );

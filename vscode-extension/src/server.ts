@@ -27,6 +27,9 @@ export class Server implements vscode.Disposable {
   private readonly versions = new vscode.EventEmitter<string>();
   /** Of the document at that address other versions are known, or some of them are outdated. */
   readonly onVersions = this.versions.event;
+  private readonly pictures = new vscode.EventEmitter<string>();
+  /** More is known of the document at that address, whose charts are shown. */
+  readonly onPictures = this.pictures.event;
   private client: LanguageClient | undefined;
   private starting: Promise<void> | undefined;
   private again = false;
@@ -61,6 +64,7 @@ export class Server implements vscode.Disposable {
   dispose(): void {
     this.ended.dispose();
     this.versions.dispose();
+    this.pictures.dispose();
     void this.stop();
   }
 
@@ -101,6 +105,7 @@ export class Server implements vscode.Disposable {
       client.onNotification('accelopt/show', showPage);
       client.onNotification('accelopt/searchEnded', (ended: Ended) => this.ended.fire(ended));
       client.onNotification('accelopt/versions', ({ uri }: { uri: string }) => this.versions.fire(uri));
+      client.onNotification('accelopt/pictures', ({ uri }: { uri: string }) => this.pictures.fire(uri));
       client.onNotification('accelopt/save', ({ uri }: { uri: string }) => void save(uri));
       client.onRequest('accelopt/model/complete', complete);
       client.onDidChangeState(({ newState }) => {
@@ -132,6 +137,7 @@ export class Server implements vscode.Disposable {
         searchEnded: true,
         save: true,
         versions: true,
+        pictures: true,
         icons: true,
         languageModels: lendsModels(),
         clientCommands: ['accelopt.showSuggestion', 'accelopt.showVersions'],

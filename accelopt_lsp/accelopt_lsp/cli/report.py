@@ -11,12 +11,14 @@ from pathlib import Path
 
 import click
 
-from accelopt_lsp.cli import timeline
 from accelopt_lsp.cli.failures import Exit, wrong_input
 from accelopt_lsp.cli.options import host_option, json_option, target_option
 from accelopt_lsp.cli.profile import answer, profiled, without_ignored
 from accelopt_lsp.cli.tables import result_words
 from accelopt_lsp.cli.terminal import print_json
+from accelopt_lsp.features import chart_svg
+from accelopt_lsp.features.chart import BLUE, RED, Chart, amount, layer, palette, spec
+from accelopt_lsp.features.pictures import charts
 from accelopt_lsp.features.wording import duration, headline, number, percent, quantity, stop_reason, times
 from accelopt_lsp.resources import read_file, settings_for, with_target
 from accelopt_memory.outcomes import WINDOW, ItemSummary, KernelTries
@@ -82,7 +84,7 @@ def page(measurements: Sequence[FileMeasurement], texts: Sequence[str]) -> str:
     )
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>AccelOpt report</title>'
-        f"<style>{STYLE}{timeline.STYLE}</style></head>\n<body><h1>Kernels</h1>\n{_overview(measurements)}\n{body}\n"
+        f"<style>{STYLE}{chart_svg.STYLE}</style></head>\n<body><h1>Kernels</h1>\n{_overview(measurements)}\n{body}\n"
         f'<p class="known">AccelOpt {escape(__version__)}. Each number says how it is known: measured on a device, '
         "executed (counted while interpreting), compiled (told by the compiler), or estimated (a model, with an "
         "interval).</p></body></html>\n"
@@ -115,8 +117,7 @@ def _file(measurement: FileMeasurement, lines: list[str]) -> Iterator[str]:
         status, detail = kernel.correctness.status, kernel.correctness.detail
         yield f'<p class="{escape(status)}">Result: {escape(status)}{": " if detail else ""}{escape(detail)}</p>'
         yield _findings(kernel.findings)
-        if kernel.timeline is not None:
-            yield timeline.pictures(kernel.timeline, lines)
+        yield from map(_picture, charts(kernel, lines))
         yield _source(kernel, lines)
         rows = [
             f'<tr><td>{escape(name.replace("_", " "))}</td><td class="number">{escape(quantity(value))}</td>'
@@ -124,6 +125,12 @@ def _file(measurement: FileMeasurement, lines: list[str]) -> Iterator[str]:
             for name, value in kernel.quantities.items()
         ]
         yield table(["quantity", "", "known"], rows)
+
+
+def _picture(chart: Chart) -> str:
+    """Return a chart with its sentence, without its table: the page has the numbers elsewhere."""
+    about = escape(chart.about)
+    return f'<h3>{escape(chart.title)}</h3>{chart_svg.chart_svg(chart)}<p class="known">{about}</p>'
 
 
 def _source(kernel: KernelMeasurement, lines: list[str]) -> str:
@@ -165,8 +172,8 @@ def table(head: Sequence[str], rows: Sequence[str]) -> str:
     return f"<table><thead><tr>{titles}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
 
 
-#: The size of the picture, the room around it, and the kernels that it shows, the last ones.
-WIDTH, HEIGHT, MARGIN, KERNELS = 720, 220, 30, 200
+#: So many kernels are in the picture, the last ones.
+KERNELS = 200
 
 
 def memory_page(pairs: Sequence[Pair], items: Sequence[ItemSummary], curve: Sequence[KernelTries]) -> str:
@@ -177,8 +184,7 @@ def memory_page(pairs: Sequence[Pair], items: Sequence[ItemSummary], curve: Sequ
     changes = "\n".join(_group(kernel, target, group) for (kernel, target), group in sorted(groups.items()))
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>What AccelOpt learned</title>'
-        f"<style>{STYLE} polyline {{ fill: none; stroke: #06c; stroke-width: 2; }} circle {{ fill: #06c; }}"
-        " circle.none { fill: #b00020; } text { font-size: 11px; fill: currentColor; }</style></head>\n"
+        f"<style>{STYLE}{chart_svg.STYLE}</style></head>\n"
         f"<body><h1>What was learned</h1>\n{_curve(curve)}\n<h2>By operator and target</h2>\n"
         f"{changes or '<p>No pair is remembered.</p>'}\n<h2>By rule and change</h2>\n{_items(items)}\n"
         f'<p class="known">AccelOpt {escape(__version__)}. A gain says how it is known; the expected time is '
@@ -221,30 +227,25 @@ def _curve(curve: Sequence[KernelTries]) -> str:
     recent = curve[-KERNELS:]
     if len(recent) < 2:
         return "<p>A learning curve needs two kernels that were searched.</p>"
+    places = [
+        {"kernel": number, "tries": one.first_gain or one.tries, "mean": one.mean, "about": _words(one),
+         "is": "one" if one.first_gain else "none"}
+        for number, one in enumerate(recent, 1)
+    ]  # fmt: skip
     most = max(one.first_gain or one.tries for one in recent)
-    step = (WIDTH - 2 * MARGIN) / (len(recent) - 1)
-
-    def height(tries: float) -> float:
-        return HEIGHT - MARGIN - (HEIGHT - 2 * MARGIN) * tries / most
-
-    places = [round(MARGIN + step * k, 1) for k in range(len(recent))]
-    line = " ".join(f"{x},{height(one.mean):.1f}" for x, one in zip(places, recent, strict=True))
-    dots = "".join(
-        f'<circle cx="{x}" cy="{height(one.first_gain or one.tries):.1f}" r="3"{"" if one.first_gain else _NONE}>'
-        f"<title>{escape(_words(one))}</title></circle>"
-        for x, one in zip(places, recent, strict=True)
+    x = amount("kernel", "kernels, in the order of their first search", (1, len(recent)))
+    y = amount("tries", "tries until one helped", (0, most))
+    colour = palette("is", {"one": BLUE, "none": RED})
+    layers = [
+        layer("line", places, {"x": x, "y": {**y, "field": "mean"}}, stroke=BLUE),
+        layer("point", places, {"x": x, "y": y, "color": colour}, filled=True, size=30),
+    ]
+    about = (
+        "A dot is a kernel: which of its tries was the first to make a version faster by 1 % or more; red where none "
+        f"did, at all of its tries. The line is the mean over a kernel and the {WINDOW} before it."
     )
-    return (
-        f'<h2>Learning curve</h2>\n<svg width="{WIDTH}" height="{HEIGHT}" role="img" '
-        f'aria-label="tries until one helped, by kernel"><polyline points="{line}"/>{dots}'
-        f'<text x="2" y="{MARGIN - 12}">tries until one helped, at most {most}</text>'
-        f'<text x="{MARGIN}" y="{HEIGHT - 8}">{len(recent)} kernels, in the order of their first search</text></svg>\n'
-        f"<p>A dot is a kernel: which of its tries was the first to make a version faster by 1 % or more; red where "
-        f"none did, at all of its tries. The line is the mean over a kernel and the {WINDOW} before it.</p>"
-    )
-
-
-_NONE = ' class="none"'
+    rows = [(str(place["kernel"]), str(place["about"])) for place in places]
+    return _picture(Chart("curve", "Learning curve", about, spec(layers, 200), ("kernel", "tries"), rows))
 
 
 def _words(one: KernelTries) -> str:

@@ -20,6 +20,7 @@ class Arguments:
     ``line`` is 1-based; it chooses a kernel where no name is given. ``instructions`` are a sentence from the person
     to the model that proposes rewrites, ``query`` are words to look for, ``test`` is a test's path in the project, and
     ``scope`` says where something holds. ``against`` names what to compare with, ``text`` is a whole file in its place.
+    ``timeline`` asks for the schedule of each engine.
     """
 
     action: Action
@@ -36,6 +37,7 @@ class Arguments:
     scope: str = "line"
     against: str = ""
     text: str = ""
+    timeline: bool = False
 
     @classmethod
     def of(cls, action: Action, values: Sequence[Any]) -> Arguments:
@@ -85,5 +87,5 @@ def _is(value: Any, kind: type) -> bool:
 
 _FIELDS: dict[str, type] = {
     "uri": str, "kernel": str, "line": int, "id": str, "job": str, "apply": bool, "ask": bool,
-    "instructions": str, "query": str, "test": str, "scope": str, "against": str, "text": str,
+    "instructions": str, "query": str, "test": str, "scope": str, "against": str, "text": str, "timeline": bool,
 }  # fmt: skip

@@ -27,6 +27,7 @@ class Profiles:
         self._editor, self._state, self._jobs = session.editor, session.state, session.jobs
         self._service, self._files, self.texts = session.service, session.files, ProfiledTexts()
         self._status = session.status
+        self._with_timeline: set[str] = set()
 
     def start(self, uri: str, file: FileRequest) -> BackgroundJob:
         """Profile ``file``; a profile of the same document that still runs is cancelled first."""
@@ -38,7 +39,12 @@ class Profiles:
         return {"profile": self.profile}
 
     def profile(self, args: Arguments) -> BackgroundJob:
-        """Profile a document because a person asked: from the text as it is, whatever is remembered."""
+        """Profile a document because a person asked: from the text as it is, whatever is remembered.
+
+        With ``timeline``, this and each later profile of it has the schedule of each engine.
+        """
+        if args.timeline:
+            self._with_timeline.add(args.document())
         return self.refresh(args.document())
 
     def refresh(self, uri: str) -> BackgroundJob:
@@ -66,14 +72,15 @@ class Profiles:
         if file.stored is not None and not file.again:
             self._state.show(uri, file.stored, file.source)
             self._note(file, file.stored, "known already")
-            return
+            if uri not in self._with_timeline:
+                return
         results: FileMeasurement | None = None
         async with (
             self._editor.progress(job.title, partial(self._jobs.cancel, job.id), delay=QUICK) as progress,
-            aclosing(self._service.profile(file)) as growing,
+            aclosing(self._service.profile(file, timeline=uri in self._with_timeline)) as growing,
         ):
             async for results in growing:
-                self._state.show(uri, results, file.source)
+                self._state.show(uri, _shortened(results), file.source)
                 progress.report(f"{len(_timed(results))} of {len(file.source.kernels)} kernels")
         if results is not None:
             self._note(file, results, f"on {file.settings.host}")
@@ -89,6 +96,12 @@ class Profiles:
         seconds = time.time() - file.read_at
         count = f"{len(timed)} of {len(file.source.kernels)} kernels"
         self._editor.note(f"{Path(file.path).name}: {count} for {targets} in {seconds:.2f} s, {how}.", "info")
+
+
+def _shortened(results: FileMeasurement) -> FileMeasurement:
+    """Return the results with the part of each schedule that is shown: every edit moves the lines of what is kept."""
+    kernels = [replace(k, timeline=k.timeline and k.timeline.middle()) for k in results.kernels]
+    return replace(results, kernels=kernels)
 
 
 def _timed(results: FileMeasurement) -> list[KernelMeasurement]:

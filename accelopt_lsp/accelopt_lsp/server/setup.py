@@ -39,6 +39,7 @@ from accelopt_lsp.server.memory_view import MemoryView
 from accelopt_lsp.server.new_files import NewFiles
 from accelopt_lsp.server.pages import SCHEME as PAGE_SCHEME
 from accelopt_lsp.server.pages import Pages
+from accelopt_lsp.server.pictures import PictureView
 from accelopt_lsp.server.profiles import Profiles
 from accelopt_lsp.server.publisher import Publisher
 from accelopt_lsp.server.recordings import Recordings
@@ -122,6 +123,7 @@ def build_parts(session: Session) -> Parts:
         ChangeLearning(session, profiles.texts),
         MemoryView(session, pages),
         TargetComparison(session, pages),
+        PictureView(session),
         NewFiles(session),
         LimitFix(session),
         Silence(session),

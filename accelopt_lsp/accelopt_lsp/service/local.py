@@ -316,7 +316,8 @@ class LocalService:
             for receipt in results.receipts:
                 memory.add_receipt(receipt)
             if lasting:
-                memory.profile_cache.put(file.key, to_plain(replace(results, receipts=[])))
+                kernels = [replace(kernel, timeline=None) for kernel in results.kernels]
+                memory.profile_cache.put(file.key, to_plain(replace(results, kernels=kernels, receipts=[])))
 
         await self._keep(file.settings, keep)
 

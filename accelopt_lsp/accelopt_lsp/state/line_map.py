@@ -121,4 +121,5 @@ def move_measurement(result: KernelMeasurement, moved: LineMap) -> KernelMeasure
             for cost in result.lines
         ],
         findings=move_findings(result.findings, moved),
+        timeline=result.timeline and result.timeline.with_lines(moved.line),
     )

@@ -14,6 +14,7 @@ from accelopt_agent.search.resumable_run import ResumableRun
 from accelopt_agent.suggestions.suggestion import Suggestion
 from accelopt_lsp.state.line_map import LineMap, move_findings, move_kernel, move_measurement
 from accelopt_lsp.state.signal import Signal
+from accelopt_lsp.state.version import Version, with_version
 from accelopt_profiling.ignored import IgnoredFindings
 from accelopt_profiling.kernels import Kernel, KernelSource
 from accelopt_profiling.measurement import FileMeasurement, Finding, KernelMeasurement
@@ -24,10 +25,10 @@ from accelopt_profiling.quantity import Known
 class KernelState:
     """One kernel of a file: where it is, what is known about it and for which text.
 
-    ``shown`` is the newest result; ``before`` is what was shown for the version before it. ``unfit`` are the ids of
-    suggestions that change lines outside of the kernel which are no longer what they were, ``accepted`` is the last
-    version that the person took. ``interrupted`` is the last search if it did not come to its end. ``touched`` tells
-    that an edit went through the kernel and its text has not been read again yet.
+    versions = with_version(self.versions, shown, accepted=True)
+    return replace(
+        self, shown=shown, before=self.shown, suggestions=offers, accepted=suggestion, versions=versions
+    )
     """
 
     kernel: Kernel
@@ -39,6 +40,7 @@ class KernelState:
     interrupted: ResumableRun | None = None
     touched: bool = False
     rest_changed: bool = False
+    versions: tuple[Version, ...] = ()
 
     @property
     def old(self) -> bool:
@@ -93,7 +95,10 @@ class KernelState:
             timeline=None,
             launches=(),
         )
-        return replace(self, shown=shown, before=self.shown, suggestions=offers, accepted=suggestion)
+        versions = with_version(self.versions, shown, accepted=True)
+        return replace(
+            self, shown=shown, before=self.shown, suggestions=offers, accepted=suggestion, versions=versions
+        )
 
 
 @dataclass(frozen=True)
@@ -249,7 +254,8 @@ def _show(state: KernelState, result: KernelMeasurement, rest_changed: bool) -> 
         previous.content_hash != result.content_hash or state.rest_changed
     )
     before = previous if new_version else state.before
-    return replace(state, shown=result, before=before, rest_changed=rest_changed)
+    versions = with_version(state.versions, result)
+    return replace(state, shown=result, before=before, rest_changed=rest_changed, versions=versions)
 
 
 @dataclass

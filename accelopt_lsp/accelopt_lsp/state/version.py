@@ -1,0 +1,58 @@
+"""A version of a kernel that was profiled: what is remembered of it when another one is shown."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from accelopt_profiling.measurement import KernelMeasurement, Latency
+from accelopt_profiling.quantity import Quantity
+
+#: So many versions of a kernel are remembered, the last ones.
+REMEMBERED = 20
+
+
+@dataclass(frozen=True)
+class Version:
+    """``moved`` are the bytes to and from the device's memory, None where nobody counted them."""
+
+    content_hash: str
+    latency: Latency
+    target: str
+    case: str
+    bound: str = ""
+    moved: Quantity | None = None
+    accepted: bool = False
+
+    @classmethod
+    def of(cls, result: KernelMeasurement, accepted: bool = False) -> Version:
+        return cls(
+            result.content_hash,
+            result.latency,
+            result.target,
+            case=result.case,
+            bound=result.bound or "",
+            moved=memory_traffic(result),
+            accepted=accepted,
+        )
+
+
+def memory_traffic(result: KernelMeasurement) -> Quantity | None:
+    """Return the bytes that a kernel moves to and from the device's memory; None where nobody counted them."""
+    if (dram := result.quantities.get("dram_bytes")) is not None:
+        return dram
+    ways = [result.quantities.get(f"dma_{way}_bytes") for way in ("read", "write")]
+    counted = [way for way in ways if way is not None and way.value is not None]
+    return Quantity(sum(way.value or 0.0 for way in counted), counted[0].known, "bytes") if counted else None
+
+
+def with_version(
+    versions: tuple[Version, ...], result: KernelMeasurement, accepted: bool = False
+) -> tuple[Version, ...]:
+    """Return the versions with that of ``result`` as the last one, if it has a time; growing results are of one
+    version."""
+    if result.latency.us is None:
+        return versions
+    version, rest = Version.of(result, accepted), versions
+    if versions and versions[-1].content_hash == result.content_hash:
+        version, rest = replace(version, accepted=accepted or versions[-1].accepted), versions[:-1]
+    return (*rest, version)[-REMEMBERED:]

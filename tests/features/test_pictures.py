@@ -1,0 +1,167 @@
+"""The charts of a kernel: what each shows, that its table says the same, and that the static picture is one."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from xml.etree import ElementTree
+
+import pytest
+
+from accelopt_lsp.features.chart import HATCH, Chart, amount
+from accelopt_lsp.features.chart_svg import chart_svg
+from accelopt_lsp.features.pictures import LINES, bandwidth, charts
+from accelopt_lsp.state.version import REMEMBERED, Version, with_version
+from accelopt_profiling.measurement import KernelMeasurement, Latency, LineCost
+from accelopt_profiling.quantity import Known, estimated, executed
+from accelopt_profiling.timeline import Spans, Timeline
+
+HOSTILE = "<script>alert(1)</script>"
+SMALL = Timeline(
+    10.0, ["VectorE", "DMA"], ["tensor_tensor", "load"], [[0.0, 1.0], [0.5, 0.0]],
+    Spans([1, 0], [1, 0], [1, 2], [0.0, 5.0], [2.5, 5.0], [-1, 0], ["", "operand"]), 10.0,
+)  # fmt: skip
+NKI = KernelMeasurement(
+    "silu", 1, "nki", "trn1", latency=Latency(100.0, 75.0, 140.0, Known.ESTIMATED), percent_of_peak=30.0,
+    bound="VectorE",
+    quantities={"dma_read_bytes": executed(3e6, "B"), "dma_write_bytes": executed(1e6, "B")},
+    lines=[LineCost(1, "DMA est. 25 us", 0.25, {"dma_bytes": executed(3e6, "B")}, engine="DMA"),
+           LineCost(2, "VectorE est. 50 us", 0.5, engine="VectorE")],
+    content_hash="a", timeline=SMALL,
+)  # fmt: skip
+TRITON = replace(
+    NKI, dialect="triton", target="h100", timeline=None, quantities={"dram_bytes": estimated(8e7, 5e7, 2e8, "bytes")},
+    lines=[LineCost(1, "read 16.8 MB", 1.0)],
+)  # fmt: skip
+
+
+def by_name(result: KernelMeasurement, versions: tuple[Version, ...] = ()) -> dict[str, Chart]:
+    return {chart.name: chart for chart in charts(result, ["a = load()", "b = a"], versions)}
+
+
+def data(chart: Chart, mark: str) -> list[dict[str, object]]:
+    return next(one["data"]["values"] for one in chart.spec["layer"] if one["mark"]["type"] == mark)
+
+
+def test_each_dialect_has_the_charts_that_enough_is_known_for() -> None:
+    assert list(by_name(NKI)) == ["roofline", "lines", "busy", "engines"]
+    assert list(by_name(TRITON)) == ["roofline", "lines"]
+    assert list(by_name(KernelMeasurement("k", 1, "nki", "trn1"))) == []
+    assert "roofline" not in by_name(replace(NKI, target="no such device"))
+
+
+@pytest.mark.parametrize("result", [NKI, TRITON], ids=["nki", "triton"])
+def test_the_roofs_are_the_bandwidth_and_the_least_time(result: KernelMeasurement) -> None:
+    roofline = by_name(result)["roofline"]
+    slanted, flat = (one["data"]["values"] for one in roofline.spec["layer"] if one["mark"]["type"] == "line")
+    rate = bandwidth(result)
+    assert rate is not None
+    for end in slanted:
+        assert end["time"] == pytest.approx(end["moved"] * 1e6 / rate * 1e6)
+    assert {end["time"] for end in flat} == {30.0}
+    (mark,) = data(roofline, "point")
+    assert (mark["low"], mark["time"], mark["high"]) == (75.0, 100.0, 140.0)
+    assert mark["from"] <= mark["moved"] <= mark["to"]  # type: ignore[operator]
+    assert str(result.latency.known) in roofline.rows[0]
+
+
+def test_versions_of_the_same_sizes_stand_beside_each_other_and_no_others() -> None:
+    versions = with_version((), NKI)
+    versions = with_version(
+        versions, replace(NKI, content_hash="b", latency=Latency(80.0, 70.0, 90.0, Known.ESTIMATED))
+    )
+    versions = with_version(versions, replace(NKI, content_hash="c", case="x 8x8"))
+    versions = with_version(versions, NKI, accepted=True)
+    shown = by_name(NKI, versions)
+    assert [point["is"] for point in data(shown["history"], "point")] == ["saved", "saved", "accepted"]
+    assert [row[0] for row in shown["history"].rows] == ["save 1", "save 2", "accepted version 3, shown"]
+    assert [mark["is"] for mark in data(shown["roofline"], "point")] == ["before", "before", "now"]
+
+
+def test_growing_results_are_one_version_and_the_oldest_are_forgotten() -> None:
+    versions = with_version((), NKI, accepted=True)
+    assert with_version(versions, replace(NKI, bound="DMA"))[0] == replace(versions[0], bound="DMA")
+    assert with_version(versions, KernelMeasurement("silu", 1, "nki", "trn1", content_hash="b")) == versions
+    for n in range(2 * REMEMBERED):
+        versions = with_version(versions, replace(NKI, content_hash=str(n)))
+    assert [version.content_hash for version in versions] == [
+        str(n) for n in range(REMEMBERED, 2 * REMEMBERED)
+    ]
+
+
+def test_bars_are_the_costliest_lines_in_the_order_of_the_text() -> None:
+    many = replace(NKI, lines=[LineCost(n, "cost", n / 100, engine="DMA") for n in range(1, 30)])
+    chart = by_name(many)["lines"]
+    assert list(chart.lines) == list(range(30 - LINES, 30)) == [bar["line"] for bar in data(chart, "bar")]
+    assert "of 29 lines" in chart.about
+
+
+def test_work_leads_to_its_line_and_a_wait_says_for_what() -> None:
+    chart = by_name(NKI)["engines"]
+    work, waits = (one["data"]["values"] for one in chart.spec["layer"])
+    assert [(one["lane"], one["from"], one["to"], one["line"]) for one in work] == [
+        ("DMA", 0, 2.5, 1),
+        ("VectorE", 5, 10, 2),
+    ]
+    assert work[0]["about"] == "load, 2.5 us, line 1: a = load()"
+    (wait,) = waits
+    assert (wait["lane"], wait["from"], wait["to"], wait["line"]) == ("VectorE", 0, 5, 2)
+    assert "waits 5 us for load on line 1 (DMA), which writes an operand" in wait["about"]
+    assert list(chart.lines) == [1, 2]
+    assert chart.rows[1][-1] == "5 us for load on line 1 (DMA)"
+    busy = by_name(NKI)["busy"]
+    assert [(one["lane"], one["share"]) for one in data(busy, "rect")] == [("VectorE", 1.0), ("DMA", 0.5)]
+    assert list(busy.rows) == [("VectorE", "50%"), ("DMA", "25%")]
+
+
+def test_the_middle_of_a_timeline_keeps_what_is_under_way_and_who_is_waited_for() -> None:
+    count = 1000
+    spans = Spans(
+        [0] * count, [0] * count, list(range(1, count + 1)), [float(n) for n in range(count)], [1.0] * count,
+        [n - 1 for n in range(count)], ["operand"] * count,
+    )  # fmt: skip
+    spans.us[100] = 700.0
+    whole = Timeline(1000.0, ["DMA"], ["load"], [[1.0]], spans, 1000.0)
+    middle = whole.middle(100)
+    assert middle.spans.line == [101, *range(451, 551)]
+    assert middle.spans.cause == [-1, -1, *range(1, 100)]
+    assert middle.middle(101) is middle
+    assert SMALL.with_lines(lambda line: line + 3).spans.line == [4, 5]
+
+
+@pytest.mark.parametrize(
+    "chart", [*charts(NKI, ["a", "b"], (*with_version((), NKI),) * 2), *charts(TRITON, [])]
+)
+def test_a_static_picture_holds_every_mark(chart: Chart) -> None:
+    picture = ElementTree.fromstring(chart_svg(chart))
+    marks = [one for one in chart.spec["layer"] if one["mark"]["type"] not in ("line", "text")]
+    assert len(picture.findall(".//title")) == sum(len(one["data"]["values"]) for one in marks)
+    assert "var(" not in chart_svg(chart), "a file has no theme"
+    assert (picture.find(".//pattern") is not None) == (HATCH in json.dumps(chart.spec))
+    assert len(chart.lines) in (0, len(chart.rows))
+    assert {len(row) for row in chart.rows} == {len(chart.columns)}
+
+
+def test_bars_stand_where_the_work_is() -> None:
+    bars = re.findall(
+        r'<rect x="([\d.]+)"[^>]* width="([\d.]+)" [^>]*><title>', chart_svg(by_name(NKI)["engines"])
+    )
+    assert [(float(x), float(width)) for x, width in bars] == [(0, 180), (360, 360), (0, 360)]
+
+
+def test_nothing_of_a_kernel_becomes_markup_in_a_picture() -> None:
+    spans = Spans([0], [0], [1], [0.0], [5.0], [-1], [""])
+    timeline = Timeline(10.0, [HOSTILE], [HOSTILE], [[1.0]], spans, 10.0)
+    hostile = replace(NKI, name=HOSTILE, timeline=timeline, lines=[LineCost(1, HOSTILE, 0.5, engine=HOSTILE)])
+    text = "".join(map(chart_svg, charts(hostile, [HOSTILE])))
+    assert "<script" not in text
+    assert text.count("&lt;script") >= 4
+
+
+@pytest.mark.parametrize(("low", "high"), [(0.2, 0.25), (3, 8), (1, 9), (20, 700), (1, 1e9)])
+def test_axes_have_a_few_round_numbers(low: float, high: float) -> None:
+    for log in (True, False):
+        ticks = amount("a", "a", (low, high), log=log)["axis"]["values"]
+        assert 1 <= len(ticks) <= 12
+        assert all(low <= tick <= high * 1.0001 for tick in ticks)
