@@ -122,6 +122,35 @@ def test_review_a_version_until_it_is_outdated_accept_and_undo(tmp_path):
     assert memory_stats(database)["pairs"] == 0
 
 
+def test_pictures_are_linked_to_the_source_both_ways(tmp_path):
+    workspace = tmp_path / "work"
+    workspace.mkdir()
+    shutil.copy(ROOT / "examples/nki_silu.py", workspace)
+    OUT.mkdir(exist_ok=True)
+    workbench = Workbench(
+        tmp_path / "data", workspace, machine=PATIENT, environment={"ACCELOPT_DB": str(tmp_path / "memory.db")}
+    )  # fmt: skip
+    workbench.install_extension()
+    workbench.start()
+    try:
+        state = drive(workbench.url, "pictures.mjs")
+    finally:
+        workbench.stop()
+    assert state["titles"] == [
+        "Against the roofline", "Cost by line", "How busy each engine is", "What each engine does in the middle",
+    ]  # fmt: skip
+    assert "est." in state["note"]
+    assert "on trn1" in state["note"]
+    lit = state["lit"]
+    assert [bar == lit[4] for bar in lit] == [False, False, False, False, True, False], (
+        "the bar of line 22 alone"
+    )
+    assert len(state["labels"]) == 4
+    assert state["history"] == 2
+    assert state["errors"] == [], "the page's policy was broken"
+    assert state["outside"] == []
+
+
 def test_nothing_of_an_untrusted_workspace_is_run(tmp_path):
     workspace, ran = tmp_path / "work", tmp_path / "ran"
     workspace.mkdir()

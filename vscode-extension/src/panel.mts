@@ -51,7 +51,8 @@ function light(): void {
 
 async function view(chart: Chart): Promise<View> {
   const container = document.getElementById(`chart-${chart.name}`) as HTMLElement;
-  const wide = { ...chart.spec, width: container.clientWidth, autosize: { type: 'fit-x', contains: 'padding' } };
+  const description = `${chart.title}. ${chart.about}`; // Vega makes it the container's label
+  const wide = { ...chart.spec, description, width: container.clientWidth, autosize: { type: 'fit-x', contains: 'padding' } };
   const drawn = new View(parse(compile(wide as unknown as TopLevelSpec).spec, undefined, { ast: true }), {
     container, expr: expressionInterpreter, renderer: 'svg', hover: false,
   });
@@ -69,8 +70,6 @@ function choose(line: unknown): void {
 function section(chart: Chart, open: Set<string>): HTMLElement {
   const picture = element('div');
   picture.id = `chart-${chart.name}`;
-  picture.setAttribute('role', 'img');
-  picture.setAttribute('aria-label', `${chart.title}. ${chart.about}`);
   const made = element('section');
   made.append(element('h2', chart.title), element('p', chart.about), picture, table(chart, open));
   return made;

@@ -19,7 +19,8 @@ WIDTH, ROW = 720, 22
 
 TEXT = "currentColor"
 BLUE = "var(--vscode-charts-blue, #3b6fb6)"
-ORANGE = "var(--vscode-charts-orange, #d1791f)"
+#: Not the theme's orange, which is that of matches in the minimap: brown on dark.
+ORANGE = "var(--vscode-charts-yellow, #d1791f)"
 GREEN = "var(--vscode-charts-green, #3f9a57)"
 PURPLE = "var(--vscode-charts-purple, #8a5fb0)"
 RED = "var(--vscode-charts-red, #b00020)"
@@ -64,12 +65,13 @@ def spec(layers: Iterable[Spec], height: int) -> Spec:
 
 
 def layer(mark: str, data: Sequence[Datum], encoding: Spec, **properties: Any) -> Spec:
-    """Return one kind of mark for ``data``; those with a line can be clicked."""
+    """Return one kind of mark for ``data``; those with a line can be clicked, and are framed where the cursor is."""
     shown = {"tooltip": {"field": "about", "type": "nominal"}, **encoding}
     if any(datum.get("line") for datum in data):
-        properties = {"cursor": "pointer", "strokeWidth": 2, **properties}
-        lit = {"test": "datum.line === cursor", "value": LIT}
-        shown["stroke"] = {"condition": lit, "value": properties.pop("stroke", "transparent")}
+        properties["cursor"] = "pointer"
+        if properties.get("color") != HATCH:
+            lit = {"test": "datum.line === cursor", "value": LIT}
+            shown["stroke"] = {"condition": lit, "value": "transparent"}
     return {"mark": {"type": mark, **properties}, "data": {"values": list(data)}, "encoding": shown}
 
 

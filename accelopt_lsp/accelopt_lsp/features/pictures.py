@@ -182,7 +182,7 @@ def _costs(result: KernelMeasurement, source: Sequence[str]) -> Iterator[Chart]:
     )
     more = f" The {LINES} costliest of {len(costs)} lines." if len(costs) > LINES else ""
     yield Chart(
-        "lines", "Cost by line", about + more, spec([layer("bar", bars, encoding)], ROW * len(bars)),
+        "lines", "Cost by line", about + more, spec([layer("bar", bars, encoding, strokeWidth=2)], ROW * len(bars)),
         ("line", "source", "share", "engine", "cost", "counts"), rows, [cost.line for cost in shown],
     )  # fmt: skip
 
@@ -256,7 +256,7 @@ def _work(timeline: Timeline, lanes: Spec, source: Sequence[str]) -> Iterator[Ch
         return
     x = {"x": {**amount("from", unit, (first / size, last / size)), "field": "from"}, "x2": {"field": "to"}}
     layers = [
-        layer("rect", work, {**lanes, **x}),
+        layer("rect", work, {**lanes, **x}, strokeWidth=1),
         layer("rect", waits, {"y": lanes["y"], **x}, color=HATCH),
     ]
     about = (

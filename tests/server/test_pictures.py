@@ -1,0 +1,75 @@
+"""The charts that the server answers with, and when it tells that there are others."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.editor import Editor
+from support.nki_kernels import SILU
+from support.scripted_kernels import KERNELS
+
+pytestmark = pytest.mark.slow
+
+
+async def pictures(editor: Editor, argument: dict[str, Any]) -> dict[str, Any]:
+    return dict(await editor.execute("pictures", argument))
+
+
+def names(answer: dict[str, Any]) -> list[str]:
+    return [chart["name"] for chart in answer["charts"]]
+
+
+async def test_of_the_kernel_named_at_the_line_or_the_first(editor: Editor, tmp_path: Path) -> None:
+    told: list[Any] = []
+
+    @editor.feature("accelopt/pictures")
+    def tell(params: Any) -> None:
+        told.append(params)
+
+    await editor.begin("vscode", tmp_path, pictures=True)
+    uri = editor.open(tmp_path / "k.py", KERNELS)
+    await editor.title(uri, "900 us")
+    assert told == [], "nobody has asked for pictures"
+    first = await pictures(editor, {"uri": uri})
+    assert (
+        first["kernel"]
+        == first["title"]
+        == (await pictures(editor, {"uri": uri, "kernel": "silu"}))["kernel"]
+    )
+    assert "est. 900 us" in first["note"]
+    assert (await pictures(editor, {"uri": uri, "line": 14}))["kernel"] == "silu"
+    assert (await pictures(editor, {"uri": uri, "kernel": "absent"}))["charts"] == []
+    assert (await pictures(editor, {"uri": "file:///absent.py"}))["charts"] == []
+
+    editor.replace(uri, "COST = 900", "COST = 450")
+    await editor.until(lambda: bool(told), "word of an older result")
+    answer = await pictures(editor, {"uri": uri})
+    assert answer["note"].startswith("Before this edit: ")
+    assert not answer["schedule"], "nothing is profiled for a text that changes"
+    editor.save(uri)
+    await editor.title(uri, "450 us")
+    (history,) = [
+        chart for chart in (await pictures(editor, {"uri": uri}))["charts"] if chart["name"] == "history"
+    ]
+    assert [row[0] for row in history["rows"]] == ["save 1", "save 2, shown"]
+
+
+async def test_the_schedule_is_there_once_it_was_asked_for(real: Editor, tmp_path: Path) -> None:
+    """From then on each profile has it, also of a text that is known already."""
+    editor = real
+    await editor.begin("vscode", tmp_path, pictures=True)
+    uri = editor.open(tmp_path / "k.py", SILU)
+    await editor.title(uri, "est.")
+
+    async def has_engines() -> bool:
+        answer = await pictures(editor, {"uri": uri})
+        return not answer["schedule"] and names(answer) == ["roofline", "lines", "busy", "engines"]
+
+    answer = await pictures(editor, {"uri": uri})
+    assert (answer["schedule"], names(answer)) == (True, ["roofline", "lines"])
+    await editor.execute("profile", {"uri": uri, "timeline": True})
+    await editor.until(has_engines, "the engines")
+    editor.save(uri)
+    await editor.until(has_engines, "the engines of a text that is known")
