@@ -24,9 +24,14 @@ def checkout(tmp_path: Path) -> Path:
     for room in ROOMS:
         shutil.copytree(ROOT / room, copy / room, ignore=ignored)
     shutil.copy(ROOT / "pyproject.toml", copy)
-    (copy / "vscode-extension").mkdir()
-    for name in ("package.json", "package.nls.json"):
-        shutil.copy(ROOT / "vscode-extension" / name, copy / "vscode-extension")
+    written = (
+        "vscode-extension/package.json",
+        "vscode-extension/package.nls.json",
+        "docs/reference/accelopt.schema.json",
+    )
+    for file in written:  # by scripts/generated.py
+        (copy / file).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / file, copy / file)
     return copy
 
 
