@@ -43,11 +43,14 @@ async def test_of_the_kernel_named_at_the_line_or_the_first(editor: Editor, tmp_
     assert (await pictures(editor, {"uri": uri, "kernel": "absent"}))["charts"] == []
     assert (await pictures(editor, {"uri": "file:///absent.py"}))["charts"] == []
 
+    assert first["schedule"]
+    await editor.execute("profile", {"uri": uri, "timeline": True})
+    assert not (await pictures(editor, {"uri": uri}))["schedule"], "asked for once, whatever comes of it"
+
     editor.replace(uri, "COST = 900", "COST = 450")
     await editor.until(lambda: bool(told), "word of an older result")
     answer = await pictures(editor, {"uri": uri})
     assert answer["note"].startswith("Before this edit: ")
-    assert not answer["schedule"], "nothing is profiled for a text that changes"
     editor.save(uri)
     await editor.title(uri, "450 us")
     (history,) = [

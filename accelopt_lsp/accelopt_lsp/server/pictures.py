@@ -8,6 +8,7 @@ from typing import Any
 
 from accelopt_lsp.features.wording import headline, profiled_at
 from accelopt_lsp.server.commands import Arguments, Handler
+from accelopt_lsp.server.profiles import Profiles
 from accelopt_lsp.server.session import Session
 from accelopt_lsp.state.state_store import Document, KernelState
 
@@ -16,7 +17,8 @@ PICTURES = "accelopt/pictures"
 
 
 class PictureView:
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, profiles: Profiles) -> None:
+        self._profiles = profiles
         self._editor, self._state, self._documents = session.editor, session.state, session.documents
         self._shown: set[str] = set()
         session.state.changed.listen(self._document_changed)
@@ -45,7 +47,7 @@ class PictureView:
             "kernel": name,
             "title": name,
             "note": ("Before this edit: " if kernel.old else "") + ". ".join(filter(None, told)),
-            "schedule": missing and not kernel.old,
+            "schedule": missing and not kernel.old and state.uri not in self._profiles.with_timeline,
             "charts": [asdict(chart) for chart in charts(shown, source, kernel.versions)],
         }
 

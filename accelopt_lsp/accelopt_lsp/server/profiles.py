@@ -23,11 +23,13 @@ QUICK = 0.5
 
 
 class Profiles:
+    """``with_timeline`` are the documents whose profiles say when each engine works."""
+
     def __init__(self, session: Session) -> None:
         self._editor, self._state, self._jobs = session.editor, session.state, session.jobs
         self._service, self._files, self.texts = session.service, session.files, ProfiledTexts()
         self._status = session.status
-        self._with_timeline: set[str] = set()
+        self.with_timeline: set[str] = set()
 
     def start(self, uri: str, file: FileRequest) -> BackgroundJob:
         """Profile ``file``; a profile of the same document that still runs is cancelled first."""
@@ -44,7 +46,7 @@ class Profiles:
         With ``timeline``, this and each later profile of it has the schedule of each engine.
         """
         if args.timeline:
-            self._with_timeline.add(args.document())
+            self.with_timeline.add(args.document())
         return self.refresh(args.document())
 
     def refresh(self, uri: str) -> BackgroundJob:
@@ -72,12 +74,12 @@ class Profiles:
         if file.stored is not None and not file.again:
             self._state.show(uri, file.stored, file.source)
             self._note(file, file.stored, "known already")
-            if uri not in self._with_timeline:
+            if uri not in self.with_timeline:
                 return
         results: FileMeasurement | None = None
         async with (
             self._editor.progress(job.title, partial(self._jobs.cancel, job.id), delay=QUICK) as progress,
-            aclosing(self._service.profile(file, timeline=uri in self._with_timeline)) as growing,
+            aclosing(self._service.profile(file, timeline=uri in self.with_timeline)) as growing,
         ):
             async for results in growing:
                 self._state.show(uri, _shortened(results), file.source)

@@ -123,7 +123,7 @@ def build_parts(session: Session) -> Parts:
         ChangeLearning(session, profiles.texts),
         MemoryView(session, pages),
         TargetComparison(session, pages),
-        PictureView(session),
+        PictureView(session, profiles),
         NewFiles(session),
         LimitFix(session),
         Silence(session),
