@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from importlib.resources import files
 
 from accelopt_lsp.language.nki_names import (
     absence,
@@ -128,6 +127,8 @@ def _others(module: str, dialect: NkiDialect, version: str) -> list[str]:
 
 
 def _typing(dialect: NkiDialect, version: str, about: str) -> str:
+    from importlib.resources import files  # which a server's start has no time for
+
     text = files(__package__).joinpath("stub_parts/tensor.pyi").read_text("utf-8")
     common, views = text.split("    # Today's dialect\n")
     if dialect == "current":

@@ -11,7 +11,6 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from importlib import resources
 from typing import Any, Literal, get_args
 
 NkiDialect = Literal["beta1", "current"]
@@ -135,6 +134,8 @@ class Operation:
 @cache
 def table() -> dict[str, Any]:
     """Return the file, by its keys: "versions", "pages", "values", "functions", "names", "methods" and others."""
+    from importlib import resources  # which a server's start has no time for
+
     text = resources.files(__package__).joinpath("operations.json").read_text("utf-8")
     content: dict[str, Any] = json.loads(text)
     return content

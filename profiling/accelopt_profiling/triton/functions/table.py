@@ -11,7 +11,6 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib import resources
 from typing import Any, Literal
 
 from accelopt_profiling.triton_adapter.versions import NEWEST, minor_version
@@ -60,6 +59,8 @@ class TritonFunction:
 def table() -> dict[str, Any]:
     """Return the file, by its keys: "functions", "about_kinds", "dtypes", "other_names", "values" of parameters (of a
     kind of functions, or of all under ""), "pages"."""
+    from importlib import resources  # which a server's start has no time for
+
     text = resources.files(__package__).joinpath("functions.json").read_text("utf-8")
     content: dict[str, Any] = json.loads(text)
     return content
