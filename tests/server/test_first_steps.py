@@ -77,3 +77,19 @@ async def test_the_log_says_what_numbers_depend_on_and_how_long_each_save_took(
 
     await editor.until(lambda: line("targets: a100 (Triton)"), "version, interpreter and target")
     await editor.until(lambda: line("k.py: 2 of 2 kernels for trn1 in "), "the time of the profile")
+
+
+async def test_settings_that_an_editor_is_asked_for_replace_those_that_it_began_with(
+    editor: Editor, tmp_path: Path
+) -> None:
+    """As VS Code sends them: what is not set is null, so that what is set back counts at once."""
+    editor.set_configuration(
+        {"target": {"triton": "a100", "nki": None}, "model": {"base_url": None}}, section="accelopt"
+    )
+    began = {"target": {"triton": "h200", "nki": None}, "model": {"base_url": "http://localhost:1/v1"}}
+    await editor.begin("vscode", tmp_path, status=True, settings=began)
+
+    def target() -> bool:
+        return bool(editor.statuses) and editor.statuses[-1].target.startswith("a100 ")
+
+    await editor.until(target, "the target that the editor was asked for")

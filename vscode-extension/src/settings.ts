@@ -5,14 +5,26 @@ import { settings } from '../../accelopt_lsp/accelopt_lsp/settings/schema.json';
 /** The server's settings by the names that they have after `accelopt.`; a table that people add names to is one. */
 const NAMES = [...new Set(settings.map(({ name }) => name.split('.NAME.')[0]))];
 
-/** What the person or the workspace set; null for the others, whose defaults would win over an `accelopt.toml`. */
-export function serverSettings(): Record<string, unknown> {
+/** A value, or a table of them. */
+interface Table {
+  [name: string]: unknown;
+}
+
+/** What the person or the workspace set, in tables as in a file; null for the others, whose defaults would win over one. */
+export function serverSettings(): Table {
   const configuration = vscode.workspace.getConfiguration('accelopt');
   const isSet = (name: string) => {
     const { globalValue, workspaceValue, workspaceFolderValue } = configuration.inspect(name) ?? {};
     return [globalValue, workspaceValue, workspaceFolderValue].some((value) => value !== undefined);
   };
-  return Object.fromEntries(NAMES.map((name) => [name, isSet(name) ? configuration.get(name) : null]));
+  const all: Table = {};
+  for (const name of NAMES) {
+    const tables = name.split('.');
+    const field = tables.pop() ?? '';
+    const table = tables.reduce((outer, inner) => (outer[inner] ??= {}) as Table, all);
+    table[field] = isSet(name) ? configuration.get(name) : null;
+  }
+  return all;
 }
 
 /** Keep values in the person's own settings (in a remote window: in that machine's). Says so where a workspace's win. */

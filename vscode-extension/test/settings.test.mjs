@@ -11,9 +11,10 @@ test('only what was set is sent, tables whole', () => {
   vscode.person.settings = { 'accelopt.target.triton': 'a100', 'accelopt.hosts': { lab: { ssh: 'me@lab' } } };
   vscode.person.project = { 'accelopt.search.candidates': 7 };
   const sent = settings.serverSettings();
-  const given = Object.fromEntries(Object.entries(sent).filter(([, value]) => value !== null));
-  assert.deepEqual(given, { 'target.triton': 'a100', hosts: { lab: { ssh: 'me@lab' } }, 'search.candidates': 7 });
-  assert.ok('model.base_url' in sent && !('hosts.NAME.ssh' in sent));
+  assert.deepEqual(sent.target, { triton: 'a100', nki: null });
+  assert.deepEqual(sent.hosts, { lab: { ssh: 'me@lab' } });
+  assert.equal(sent.search.candidates, 7);
+  assert.deepEqual([sent.model.base_url, sent.model.planner.model, sent.host], [null, null, null]);
 });
 
 test('a kept value that the workspace overrides is told', async () => {
