@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import lsprotocol.types as t
 import pytest
 from support.editor import Editor
 from support.played_model import error, playing, says
@@ -93,3 +94,19 @@ async def test_settings_that_an_editor_is_asked_for_replace_those_that_it_began_
         return bool(editor.statuses) and editor.statuses[-1].target.startswith("a100 ")
 
     await editor.until(target, "the target that the editor was asked for")
+
+
+async def test_a_search_begins_with_the_settings_that_were_chosen_just_before(
+    editor: Editor, tmp_path: Path
+) -> None:
+    nothing = {"model": {"base_url": None, "model": None}}
+    editor.set_configuration(nothing, section="accelopt")
+    await editor.begin("vscode", tmp_path, languageModels=True, settings=nothing)
+    uri = editor.open(tmp_path / "k.py", KERNELS)
+    await editor.title(uri, "est. 900 us")
+    chosen = {"model": {"base_url": "editor", "model": "toy/tidy"}}
+    editor.set_configuration(chosen, section="accelopt")
+    editor.workspace_did_change_configuration(t.DidChangeConfigurationParams({"accelopt": chosen}))
+    await editor.execute("optimize", {"uri": uri})
+    (question,) = await editor.await_questions(1)
+    assert "toy/tidy" in question.message

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -14,6 +16,10 @@ from accelopt_lsp.settings.load import Settings
 from accelopt_lsp.state.signal import Signal
 from accelopt_lsp.state.state_store import Document
 from accelopt_profiling import __version__
+from accelopt_profiling.waiting import within
+
+#: So long a command waits for the editor to say what its settings are now.
+ANSWER_SECONDS = 5.0
 
 
 class SettingsSync:
@@ -26,11 +32,28 @@ class SettingsSync:
         self._editor, self._state, self._jobs = session.editor, session.state, session.jobs
         self._documents, self._configuration = session.documents, session.configuration
         self._status, self._noted = session.status, ""
+        self._reading, self._settled = 0, asyncio.Event()
+        self._settled.set()
         self.read: Signal[[Document]] = Signal()
         self.changed: Signal[[str]] = Signal()
 
+    async def settled(self) -> None:
+        """Wait until what the editor changed before is read, as long as an editor may take to say what."""
+        with contextlib.suppress(asyncio.TimeoutError):
+            await within(ANSWER_SECONDS, self._settled.wait())
+
     async def reconfigure(self, pushed: object = None) -> None:
         """Read the settings again: they, or the editor's part of them (``pushed``, where it sends them), changed."""
+        self._reading += 1
+        self._settled.clear()
+        try:
+            await self._reconfigure(pushed)
+        finally:
+            self._reading -= 1
+            if not self._reading:
+                self._settled.set()
+
+    async def _reconfigure(self, pushed: object) -> None:
         editor: dict[str, Any] = dict(self._editor.client.settings)
         if self._editor.client.has("workspace", "configuration"):
             editor |= editor_settings(await self._editor.settings())

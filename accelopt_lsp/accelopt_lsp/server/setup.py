@@ -363,16 +363,17 @@ def _commands(server: AccelOptServer, parts: Parts) -> None:
     for feature in parts.features:
         handlers |= feature.actions()
     for action in ACTIONS.values():
-        server.command(action.command)(_command(server.session, parts.trust, action, handlers[action.name]))
+        server.command(action.command)(_command(server.session, parts, action, handlers[action.name]))
 
 
-def _command(session: Session, trust: WorkspaceTrust, action: Action, handler: Handler) -> Any:
+def _command(session: Session, parts: Parts, action: Action, handler: Handler) -> Any:
     # pygls reads annotations to see who wants the server; on Python 3.10 it fails on Any, and object wants it.
     async def command(*values):  # type: ignore[no-untyped-def]  # so it has none
         try:
             args = Arguments.of(action, values)
             if action.runs:
-                await trust.require(args.uri, action.runs)
+                await parts.settings.settled()
+                await parts.trust.require(args.uri, action.runs)
             done = handler(args)
             if inspect.isawaitable(done):
                 done = await done
