@@ -24,8 +24,10 @@ class Ended:
 
     @property
     def object(self) -> Any:
-        """The one JSON object on standard output; anything beside it is an error."""
-        return json.loads(self.out)
+        """The one JSON object on standard output, but for the version of its shape; anything beside it is an error."""
+        answer = json.loads(self.out)
+        assert answer.pop("schema") == 1
+        return answer
 
 
 class Command:

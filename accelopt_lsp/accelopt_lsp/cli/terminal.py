@@ -22,12 +22,19 @@ _FENCE = re.compile(r"(`{3,})[\w-]*\s*$")
 _UNREAD_WIDTH, _PROSE_WIDTH = 1000, 100
 
 
+#: The version of the shapes that ``--json`` prints; a name that goes or changes its meaning makes a new one.
+SCHEMA = 1
+
+
 def print_json(data: Any) -> None:
-    """Print the command's one JSON object. Dataclasses become objects, NaN and infinities null. What standard output
-    cannot encode, such as the bytes of a file name that is no text, is escaped."""
+    """Print the command's one JSON object, with the version of its shape.
+
+    Dataclasses become objects, NaN and infinities null. What standard output cannot encode, such as the bytes of a
+    file name that is no text, is escaped.
+    """
     from accelopt_profiling.plain import to_plain
 
-    plain = to_plain(data)
+    plain = {"schema": SCHEMA, **to_plain(data)}
     text = json.dumps(plain, ensure_ascii=False, indent=2)
     try:
         text.encode(sys.stdout.encoding or "utf-8")
