@@ -216,7 +216,7 @@ class FileMeasurement:
         if chosen and not untimed:
             return None
         own = [f for k in untimed for f in ([k.fault] if k.fault else k.findings)]
-        return worst([*own, *self.findings]) or NO_TIME
+        return worst(own, errors=True) or worst([*own, *self.findings]) or NO_TIME
 
 
 #: The reason where nothing says one.

@@ -30,6 +30,7 @@ from accelopt_profiling.problems.inference.inferred import (
 from accelopt_profiling.problems.loading.inferred import of_inferred
 from accelopt_profiling.quantity import Quantity
 from accelopt_profiling.receipt import Receipt
+from accelopt_profiling.source_text import source_lines
 from accelopt_profiling.targets import GpuTarget
 from accelopt_profiling.targets.target import load_target, target_names
 from accelopt_profiling.timing.check_step import CheckedRuns
@@ -88,7 +89,7 @@ _NEEDED_IMPORT = re.compile(r"\s*(import|from)\s+(torch|triton|numpy)\b")
 
 def _import_line(text: str) -> int | None:
     """Return the 1-based line that first imports a package which all runs need."""
-    lines = enumerate(text.splitlines(), 1)
+    lines = enumerate(source_lines(text), 1)
     return next((number for number, line in lines if _NEEDED_IMPORT.match(line)), None)
 
 

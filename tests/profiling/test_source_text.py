@@ -95,7 +95,7 @@ def test_lines_are_those_of_python(text: str) -> None:
 
 #: Files whose lines are of other texts than sources: what tools print, files of the system, answers, pages, journals.
 OTHER_TEXTS = {
-    "accelopt_lsp/accelopt_lsp/cli/doctor.py", "accelopt_lsp/accelopt_lsp/cli/terminal.py",
+    "accelopt_lsp/accelopt_lsp/cli/terminal.py", "accelopt_lsp/accelopt_lsp/installation.py",
     "accelopt_lsp/accelopt_lsp/features/explanation.py", "accelopt_lsp/accelopt_lsp/server/memory_view.py",
     "accelopt_lsp/accelopt_lsp/server/searches.py", "agent/accelopt_agent/suggestions/foreign_pairs.py",
     "nkibench/nkibench/journal.py", "nkibench/nkibench/kernel_sets/flashinfer_output.py",

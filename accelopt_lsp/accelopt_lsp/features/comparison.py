@@ -10,6 +10,7 @@ from accelopt_agent.search.versions import MeasuredVersions
 from accelopt_lsp.features.wording import LatencyChange, escaped, percent, profiled_at, quantity
 from accelopt_profiling.measurement import KernelMeasurement, Latency
 from accelopt_profiling.quantity import Known, Quantity
+from accelopt_profiling.source_text import source_lines
 
 #: So many counters that moved are listed.
 COUNTERS = 16
@@ -33,7 +34,7 @@ def comparison(
         parts.append(f"They ran with different inputs: {inputs[0]} there, {inputs[1]} here.")
     parts.append(costs(versions, (slow.latency, fast.latency), (than, "now")))
     parts += [_correctness(than, slow), _correctness("now", fast)]
-    old, new = (text.splitlines() for text in texts)
+    old, new = map(source_lines, texts)
     lines = difflib.unified_diff(old, new, than, "now", lineterm="")
     parts += ["## The difference", fenced("\n".join(lines) or "none", "diff")]
     return "\n\n".join(part for part in parts if part) + "\n"

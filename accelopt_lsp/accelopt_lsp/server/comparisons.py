@@ -21,6 +21,7 @@ from accelopt_lsp.server.session import Session
 from accelopt_lsp.service.protocol import FileRequest
 from accelopt_lsp.state.jobs import BackgroundJob
 from accelopt_profiling.measurement import KernelMeasurement
+from accelopt_profiling.source_text import source_lines
 
 #: A comparison that is there sooner than this, in seconds, shows no progress.
 QUICK = 0.5
@@ -107,8 +108,8 @@ class Comparisons:
         if re.search(r"^(import|from) ", text, re.MULTILINE):
             return text
         own = next(k for k in file.source.kernels if k.name == name)
-        lines, start = file.text.splitlines(True), own.first_line - 1
-        return "".join([*lines[:start], text.rstrip("\n") + "\n", *lines[own.end_line :]])
+        lines = source_lines(file.text)
+        return "\n".join([*lines[: own.first_line - 1], text.rstrip("\n"), *lines[own.end_line :], ""])
 
     async def _measured(self, file: FileRequest, name: str) -> KernelMeasurement:
         """Profile one kernel. Raises UserError: nothing is known of it."""
@@ -140,6 +141,6 @@ async def committed(path: Path) -> str:
         await process.wait()
         raise UserError(f"git did not answer within {PATIENCE:.0f} s.") from None
     if process.returncode:
-        why = reason.decode("utf-8", "replace").strip().splitlines()
-        raise UserError(f"{path.name} is in no commit: {why[-1] if why else 'git says nothing'}.")
+        why = reason.decode("utf-8", "replace").strip().rpartition("\n")[2]
+        raise UserError(f"{path.name} is in no commit: {why or 'git says nothing'}.")
     return out.decode("utf-8", "replace")
