@@ -244,8 +244,8 @@ def _saved(path: Path) -> Ended:
         sentence = str(error) if isinstance(error, UserError) else file_fault(error, path.name)
         if not sentence:
             raise
-        return Ended(3, json.dumps({"error": {"message": sentence}}), "")
-    return Ended(0, "{}", "")
+        return Ended(3, json.dumps({"schema": 1, "error": {"message": sentence}}), "")
+    return Ended(0, json.dumps({"schema": 1}), "")
 
 
 def _fault(ended: Any) -> str:
