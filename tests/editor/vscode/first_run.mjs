@@ -10,8 +10,8 @@ await drive(url, shots, async ({ page, seen, mark, shot, settled, lens, openFile
   const menu = async (text) => {
     await status(text).click();
     await rows.first().waitFor();
-    const labels = await rows.allInnerTexts();
-    return labels.map((label) => label.replaceAll('\u00a0', ' ').split('\n')[0].trim());
+    const labels = await rows.locator('.label-name').allTextContents(); // a row's text holds its separator's too
+    return labels.map((label) => label.replaceAll('\u00a0', ' ').trim());
   };
   const ticked = (title) => page.locator('.getting-started-step', { has: page.locator('.codicon-getting-started-step-checked.complete') })
     .locator('.step-title', { hasText: title });
