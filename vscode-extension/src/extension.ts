@@ -3,7 +3,7 @@ import * as vscode from 'vscode';
 import { actions } from '../../accelopt_lsp/accelopt_lsp/actions.json';
 import { onKernelAtCursor } from './cursor';
 import { showDoctor } from './doctor';
-import { chooseTarget, openExample, showGuide } from './guide';
+import { chooseTarget, openExample, showGuide, tick } from './guide';
 import { addHost } from './hosts';
 import { forget, showMemory } from './memory';
 import { installPackages, installServer } from './installation';
@@ -41,6 +41,7 @@ export function activate(context: vscode.ExtensionContext): void {
       void suggestions.refresh(uri);
     }),
     status.onChanged((shown) => tree.tell(shown)),
+    status.onChanged(tick),
     vscode.workspace.onDidCloseTextDocument((document) => suggestions.closed(document)),
   );
   for (const { name, palette } of actions) {

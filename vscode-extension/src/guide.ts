@@ -3,7 +3,7 @@ import * as vscode from 'vscode';
 import { interpreters } from './interpreter';
 import type { Server } from './server';
 import { keep } from './settings';
-import type { Status } from './status';
+import type { Status } from './states';
 
 /** The steps that the extension knows of; the others come with the server's status. */
 const OWN = { python: 'python', server: 'server' } as const;

@@ -2,8 +2,7 @@
 import * as vscode from 'vscode';
 import type { Server } from './server';
 import { openSettings } from './settings';
-import { MENDS } from './states';
-import type { Status } from './status';
+import { MENDS, type Status } from './states';
 
 interface Choice extends vscode.QuickPickItem {
   command?: string;

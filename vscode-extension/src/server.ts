@@ -5,13 +5,13 @@ import {
 } from 'vscode-languageclient/node';
 import { WrongInterpreter, findServer } from './environment';
 import { offerInstallation } from './installation';
-import { complete, lendsModels } from './models';
+import { complete, lendsModels } from './lending';
 import { showPage } from './page';
 import { chosenPythons } from './python';
 import { serverEnvironment } from './secrets';
 import { serverSettings } from './settings';
-import { MENDS, tell } from './states';
-import type { Status, StatusItem } from './status';
+import { MENDS, tell, type Status } from './states';
+import type { StatusItem } from './status';
 
 /** How a search ended, and the versions that it checked. */
 export interface Ended {

@@ -1,6 +1,16 @@
-// What mends each state in which no kernel is profiled: buttons of a message, and the first rows of the menu.
+// What the server and the extension are doing, and what mends each state in which no kernel is profiled.
 import * as vscode from 'vscode';
-import type { Status } from './status';
+
+export interface Status {
+  state:
+    | 'idle' | 'profiling' | 'optimizing' | 'paused' | 'host-unreachable' | 'untrusted' // as the server says
+    | 'starting' | 'not-installed' | 'wrong-interpreter' | 'stopped'; // as the extension knows
+  message: string;
+  detail?: string;
+  target?: string;
+  reached?: string[];
+  jobs?: { job: string; kind: string; title: string; paused?: boolean }[];
+}
 
 /** `button` is what a message has room for. */
 export interface Mend {

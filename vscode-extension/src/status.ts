@@ -1,18 +1,6 @@
 // One item in the status bar: what the server is doing, and a click away from what can be done about it.
 import * as vscode from 'vscode';
-import { tick } from './guide';
-import { MENDS } from './states';
-
-export interface Status {
-  state:
-    | 'idle' | 'profiling' | 'optimizing' | 'paused' | 'host-unreachable' | 'untrusted' // as the server says
-    | 'starting' | 'not-installed' | 'wrong-interpreter' | 'stopped'; // as the extension knows
-  message: string;
-  detail?: string;
-  target?: string;
-  reached?: string[];
-  jobs?: { job: string; kind: string; title: string; paused?: boolean }[];
-}
+import { MENDS, type Status } from './states';
 
 const ICONS: Record<Status['state'], string> = {
   'idle': '$(dashboard)',
@@ -49,7 +37,6 @@ export class StatusItem implements vscode.Disposable {
     const target = status.target && vscode.l10n.t('Target: {0}', status.target);
     this.item.tooltip = [status.message, status.detail, target].filter(Boolean).join('\n');
     this.item.backgroundColor = status.state in MENDS ? WARNING : undefined;
-    tick(status);
     void vscode.commands.executeCommand('setContext', 'accelopt.state', status.state);
     void vscode.commands.executeCommand('setContext', 'accelopt.running', Boolean(status.jobs?.length));
   }

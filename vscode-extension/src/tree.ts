@@ -1,7 +1,7 @@
 // The side bar's list of what was found: searches that run, and each kernel's checked versions, best first.
 import * as vscode from 'vscode';
 import type { Server } from './server';
-import type { Status } from './status';
+import type { Status } from './states';
 import type { Version, Versions } from './versions';
 
 type Job = NonNullable<Status['jobs']>[number];

@@ -118,10 +118,10 @@ class Comparisons:
             async with aclosing(self._service.profile(file, [name])) as growing:
                 async for results in growing:
                     last = results
-        found = next((k for k in last.kernels if k.name == name), None) if last is not None else None
-        if found is None:
+        measurement = next((k for k in last.kernels if k.name == name), None) if last is not None else None
+        if measurement is None:
             raise UserError(f"{name} could not be profiled.")
-        return found
+        return measurement
 
 
 async def committed(path: Path) -> str:

@@ -41,12 +41,12 @@ class PictureView:
             note = "It was not profiled yet: save the file."
             return {"kernel": name, "title": name, "note": note, "schedule": False, "charts": []}
         source = self._documents.lines(self._documents.opened(state.uri)).lines
-        told = [headline(shown, state.run_findings), profiled_at(shown)]
+        notes = [headline(shown, state.run_findings), profiled_at(shown)]
         missing = shown.dialect == "nki" and shown.latency.us is not None and shown.timeline is None
         return {
             "kernel": name,
             "title": name,
-            "note": ("Before this edit: " if kernel.old else "") + ". ".join(filter(None, told)),
+            "note": ("Before this edit: " if kernel.old else "") + ". ".join(filter(None, notes)),
             "schedule": missing and not kernel.old and state.uri not in self._profiles.with_timeline,
             "charts": [asdict(chart) for chart in charts(shown, source, kernel.versions)],
         }
