@@ -30,9 +30,9 @@ export class ReviewThreads implements vscode.Disposable {
       return;
     }
     const [times, ...rest] = version.review.split('\n\n');
-    const body = new vscode.MarkdownString([times, decisions(candidate, outdated), ...rest].join('\n\n'), true);
+    const body = new vscode.MarkdownString([decisions(candidate, outdated), ...rest].join('\n\n'), true);
     body.isTrusted = { enabledCommands: DECISIONS };
-    thread.label = outdated ? vscode.l10n.t('Outdated: the file has changed') : version.speedup;
+    thread.label = outdated ? vscode.l10n.t('Outdated: the file has changed') : times.replace(/\*\*|\\/g, ''); // plain text
     thread.comments = [{ author: { name: 'AccelOpt' }, body, mode: vscode.CommentMode.Preview }];
   }
 
