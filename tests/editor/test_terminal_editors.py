@@ -68,7 +68,7 @@ def test_neovim_with_its_plugin(work):
     assert "ga accept" in state["winbar"]
     assert state["diff"]
     assert state["windows"] == 1
-    assert pairs(work) == 1
+    assert state["undone"]
 
 
 @pytest.mark.parametrize("page", ["neovim", "emacs"])

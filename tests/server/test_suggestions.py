@@ -8,6 +8,7 @@ from typing import Any
 import lsprotocol.types as t
 import pytest
 from support.editor import CLIENTS, Editor
+from support.forked import Parent
 from support.nki_kernels import SILU
 from support.scripted_kernels import KERNELS, decided, optimized, recorded
 
@@ -100,6 +101,24 @@ async def test_an_edit_that_the_editor_refuses_is_not_recorded(
     await editor.execute("accept", {"id": _argument(action)["id"], "apply": True})
     await editor.message("did not apply")
     assert decided(decisions) == []
+
+
+async def test_an_edit_that_is_made_is_recorded_though_the_editor_ends(
+    environment: dict[str, str], imported: Parent, tmp_path: Path, decisions: Path
+) -> None:
+    """As a person who accepts and closes the editor at once."""
+    editor = Editor()
+    await editor.start_io(*imported.command("support.scripted_server"), env=environment)
+    uri = await optimized(editor, "vscode", tmp_path / "k.py")
+    action = await editor.action(uri, 13, "Halve the cost")
+    await editor.execute("accept", {"id": _argument(action)["id"], "apply": True})
+
+    async def edited() -> bool:
+        return "COST = 450" in editor.texts[uri]
+
+    await editor.until(edited, "the edit")
+    await editor.end()
+    assert decided(decisions) == ["accepted"]
 
 
 async def test_an_accepted_version_shows_its_time_at_once_and_undo_withdraws_it(

@@ -7,7 +7,7 @@ import gc
 
 import pytest
 
-from accelopt_lsp.state.jobs import BackgroundJob, JobRegistry
+from accelopt_lsp.state.jobs import BackgroundJob, JobRegistry, to_its_end
 
 
 async def test_a_job_is_listed_while_it_runs_and_cancelled_by_its_id() -> None:
@@ -81,3 +81,25 @@ async def test_a_job_that_can_end_with_what_it_has_gets_time_for_it(
         assert jobs.cancel(job.id)
     await asyncio.wait_for(asyncio.wait([task]), 60)
     assert (task.cancelled(), whole) == (way != "it ends", [True] if way == "it ends" else [])
+
+
+@pytest.mark.parametrize("cancelled", [False, True])
+async def test_what_is_awaited_to_its_end_is_done_though_the_job_is_cancelled(cancelled: bool) -> None:
+    jobs, reached, steps = JobRegistry(), asyncio.Event(), []
+
+    async def write() -> None:
+        reached.set()
+        await asyncio.sleep(0.01)
+        steps.append("written")
+
+    async def work() -> None:
+        await to_its_end(write())
+        steps.append("told")
+
+    job = jobs.start(BackgroundJob("accept", "file:///k.py", ""), work())
+    await reached.wait()
+    [task] = [task for _, task in jobs._running.values()]
+    if cancelled:
+        jobs.cancel(job.id)
+    await asyncio.wait([task])
+    assert steps == (["written"] if cancelled else ["written", "told"])

@@ -157,6 +157,7 @@ class Scripted:
         return None if suggestion_id in self._decided else self._suggestions.get(suggestion_id)
 
     async def accept(self, suggestion_id: str, settings: Settings) -> str:
+        await asyncio.sleep(0.2)  # as on a busy disk
         self._accepted.append(self._suggestions[suggestion_id])
         return self._log("accepted", self._suggestions[suggestion_id])
 

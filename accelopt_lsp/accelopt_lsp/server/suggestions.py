@@ -23,7 +23,7 @@ from accelopt_lsp.server.commands import Arguments, Handler
 from accelopt_lsp.server.documents import file_path
 from accelopt_lsp.server.session import Session
 from accelopt_lsp.settings.load import Settings
-from accelopt_lsp.state.jobs import BackgroundJob
+from accelopt_lsp.state.jobs import BackgroundJob, to_its_end
 from accelopt_lsp.state.state_store import Document, KernelState
 
 if TYPE_CHECKING:
@@ -134,6 +134,9 @@ class SuggestionActions:
         suggestion, uri = await self.find(args.id, args.uri)
         if args.ask and not await self._agreed(suggestion):
             return
+        await to_its_end(self._accept_agreed(args, suggestion, uri))
+
+    async def _accept_agreed(self, args: Arguments, suggestion: Suggestion, uri: str) -> None:
         if args.apply or args.ask:
             if not await self._apply(suggestion, uri):
                 return

@@ -7,13 +7,15 @@ import logging
 from collections.abc import Callable, Coroutine, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import unquote
 from uuid import uuid4
 
 from accelopt_lsp.actions import ACTIONS
 
 log = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 #: How long a job that is cancelled may take to end with what it has, in seconds: more than a search needs.
 STOPPING_SECONDS = 15.0
@@ -39,6 +41,16 @@ class BackgroundJob:
         file = PurePosixPath(unquote(uri)).name
         title = ACTIONS[action].job.format(**{"file": file, "kernel": kernel or file, **words})
         return cls(action, uri, title.strip(), kernel)
+
+
+async def to_its_end(work: Coroutine[Any, Any, T]) -> T:
+    """Await ``work`` whole, even where the caller is cancelled meanwhile; the caller is cancelled after it."""
+    task = asyncio.ensure_future(work)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait([task])
+        raise
 
 
 @dataclass

@@ -1,5 +1,5 @@
 -- Headless Neovim with the plugin: optimize, review the best version in a split, accept it there, undo by the message.
--- Prints one JSON object. Environment: WORK (folder), SERVER (command, a JSON list), PLUGIN (folder).
+-- Prints one JSON object. Environment: WORK (folder), SERVER and STATS (commands, JSON lists), PLUGIN (folder).
 local seen = {}
 local work = vim.env.WORK
 
@@ -27,9 +27,19 @@ local function lens(pattern)
   end
 end
 
+local function pairs_in_memory(number)
+  return function()
+    local told, stats = pcall(vim.json.decode, vim.system(vim.json.decode(vim.env.STATS)):wait().stdout)
+    return told and stats.pairs == number
+  end
+end
+
+local undo
 vim.ui.select = function(items, options, on_choice)
-  seen.asked = #items
-  on_choice(items[1], 1)
+  if options.kind ~= 'lsp_message' then return on_choice(items[1], 1) end
+  for _, item in ipairs(items) do
+    if item.title == 'Undo' then undo = function() on_choice(item) end end
+  end
 end
 
 vim.cmd.edit(work .. '/nki_silu.py')
@@ -56,7 +66,12 @@ assert(version ~= before)
 vim.api.nvim_feedkeys('ga', 'x', false)
 wait('the accepted text', 60, function() return text(file) == version end)
 seen.windows = #vim.api.nvim_list_wins()
-wait('the question', 60, function() return seen.asked ~= nil end)
+wait('the pair in the memory', 60, pairs_in_memory(1))
+wait('the message with Undo', 60, function() return undo ~= nil end)
+undo()
+wait('the old text', 60, function() return text(file) == before end)
+wait('a memory without the pair', 60, pairs_in_memory(0))
+seen.undone = true
 vim.lsp.get_clients({ name = 'accelopt' })[1]:stop()
 io.stdout:write(vim.json.encode(seen))
 vim.cmd('qall!')
