@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 from dataclasses import replace
@@ -10,9 +11,12 @@ from xml.etree import ElementTree
 import pytest
 
 from accelopt_lsp.features.chart import HATCH, Chart, amount
-from accelopt_lsp.features.chart_svg import chart_svg
-from accelopt_lsp.features.pictures import LINES, bandwidth, charts
+from accelopt_lsp.features.chart_svg import chart_image, chart_svg
+from accelopt_lsp.features.hover import hover
+from accelopt_lsp.features.pictures import LINES, bandwidth, charts, small_roofline
+from accelopt_lsp.state.state_store import Document, KernelState
 from accelopt_lsp.state.version import REMEMBERED, Version, with_version
+from accelopt_profiling.kernels import Kernel
 from accelopt_profiling.measurement import KernelMeasurement, Latency, LineCost
 from accelopt_profiling.quantity import Known, estimated, executed
 from accelopt_profiling.timeline import Spans, Timeline
@@ -157,6 +161,53 @@ def test_nothing_of_a_kernel_becomes_markup_in_a_picture() -> None:
     text = "".join(map(chart_svg, charts(hostile, [HOSTILE])))
     assert "<script" not in text
     assert text.count("&lt;script") >= 4
+
+
+def luminance(colour: str) -> float:
+    """The relative luminance of ``#rrggbb`` (WCAG 2.2)."""
+    parts = (int(colour[n : n + 2], 16) / 255 for n in (1, 3, 5))
+    red, green, blue = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+@pytest.mark.parametrize("background", ["#f8f8f8", "#202020"], ids=["light", "dark"])
+def test_a_hover_begins_with_a_small_roofline_that_reads_on_both_themes(background: str) -> None:
+    """The backgrounds are those of hovers in VS Code's Light Modern and Dark Modern; WCAG asks 3:1 of a picture."""
+    versions = with_version(with_version((), NKI), replace(NKI, content_hash="b"))
+    chart = small_roofline(NKI, versions)
+    assert chart is not None
+    head, _, data = chart_image(chart).partition(",")
+    picture = base64.b64decode(data).decode()
+    assert head == "data:image/svg+xml;base64"
+    assert len(picture) < 6_000
+    colours = set(re.findall(r'(?:fill|stroke)="(?!none)([^"]+)"', picture))
+    assert len(colours) >= 2
+    for colour in colours:
+        light, dark = sorted((luminance(colour), luminance(background)), reverse=True)
+        assert (light + 0.05) / (dark + 0.05) >= 3, colour
+    root = ElementTree.fromstring(picture)
+    assert 300 < int(root.attrib["width"]) < 450  # a hover of VS Code is 500 px wide
+    assert int(root.attrib["height"]) < 150
+    texts = [text.text for text in root.iter("{http://www.w3.org/2000/svg}text")]
+    assert {"at best 30 us", "time (us)", "moved to and from memory (MB)"} <= set(texts)
+
+
+def test_the_picture_is_for_clients_that_draw_it_and_for_the_text_as_it_is() -> None:
+    kernel = KernelState(Kernel("silu", "nki", 1, 1, 2, "a"), NKI)
+    state = Document("file:///k.py", "/k.py", kernels=(kernel,), read=True)
+    words = hover(state, 1, True)
+    assert words is not None
+    assert "data:" not in words
+    assert hover(state, 1, False, picture=True) == hover(state, 1, False)
+    shown = hover(state, 1, True, picture=True) or ""
+    assert re.fullmatch(
+        r"!\[30 % of what trn1 can do at best\]\(data:image/svg\+xml;base64,[\w+/=]+\)\n\n",
+        shown.removesuffix(words),
+    )
+    old = replace(state, kernels=(replace(kernel, touched=True),))
+    assert "data:" not in (hover(old, 1, True, picture=True) or "")
+    unknown = replace(state, kernels=(replace(kernel, shown=replace(NKI, percent_of_peak=None)),))
+    assert "data:" not in (hover(unknown, 1, True, picture=True) or "")
 
 
 @pytest.mark.parametrize(("low", "high"), [(0.2, 0.25), (3, 8), (1, 9), (20, 700), (1, 1e9)])

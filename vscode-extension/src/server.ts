@@ -138,6 +138,7 @@ export class Server implements vscode.Disposable {
         save: true,
         versions: true,
         pictures: true,
+        hoverPictures: true,
         icons: true,
         languageModels: lendsModels(),
         clientCommands: ['accelopt.showSuggestion', 'accelopt.showVersions'],

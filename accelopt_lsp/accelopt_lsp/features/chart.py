@@ -47,7 +47,7 @@ class Chart:
     lines: Sequence[int] = field(default_factory=tuple)
 
 
-def spec(layers: Iterable[Spec], height: int) -> Spec:
+def spec(layers: Iterable[Spec], height: int, width: int = WIDTH) -> Spec:
     """Return a description of ``layers`` over each other; ``cursor`` is the line to light."""
     axis = {
         "labelColor": TEXT, "titleColor": TEXT, "domainColor": GREY, "tickColor": GREY, "gridColor": GREY,
@@ -55,7 +55,7 @@ def spec(layers: Iterable[Spec], height: int) -> Spec:
     }  # fmt: skip
     return {
         "$schema": SCHEMA,
-        "width": WIDTH,
+        "width": width,
         "height": height,
         "background": None,
         "params": [{"name": "cursor", "value": 0}],

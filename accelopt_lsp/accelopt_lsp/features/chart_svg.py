@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+from base64 import b64encode
 from collections.abc import Callable, Iterator, Sequence
 from html import escape
 from typing import Any
@@ -28,6 +29,9 @@ _ANCHORS = {"left": "start", "center": "middle", "right": "end"}
 
 _THEME = re.compile(r"var\([\w-]+, (#\w+)\)")
 
+#: The text of an image, which cannot know the colour of what it stands on: 4:1 on white as on VS Code's dark grey.
+INK = "#7d7d7d"
+
 _Scale = Callable[[Any], float]
 
 
@@ -46,6 +50,15 @@ def chart_svg(chart: Chart) -> str:
         f'role="img" aria-label="{title}">{_PATTERN if HATCH in marks else ""}'
         f"{''.join(_axes(encoding, x, y, width, height, left))}{marks}</svg>"
     )
+
+
+def chart_image(chart: Chart) -> str:
+    """Return the picture of a chart as a ``data:`` address, in colours that read on light and on dark."""
+    picture = chart_svg(chart).replace(TEXT, INK)
+    _, _, width, height = re.findall(r"-?\d+", picture.partition('viewBox="')[2])[:4]
+    size = f'width="{width}" height="{height}" font-family="sans-serif" font-size="11"'
+    whole = picture.replace("<svg", f'<svg xmlns="http://www.w3.org/2000/svg" {size}', 1)
+    return f"data:image/svg+xml;base64,{b64encode(whole.encode()).decode()}"
 
 
 def _scale(channel: Spec, start: float, end: float) -> _Scale:

@@ -29,15 +29,26 @@ NEAR_PEAK = 90
 Row = tuple[str, str]
 
 
-def hover(state: Document, line: int, markdown: bool) -> str | None:
+def hover(state: Document, line: int, markdown: bool, picture: bool = False) -> str | None:
     """Return what is known about the kernel around the 1-based ``line``, on its head (decorators to ``def``),
-    and about a single line where that line has a cost; None elsewhere."""
+    and about a single line where that line has a cost; None elsewhere. With ``picture`` the roofline comes first."""
     kernel = state.kernel_at(line)
     if kernel is None or kernel.shown is None:
         return None
     if line <= kernel.kernel.line:
-        return _kernel(state, kernel, kernel.shown, markdown)
+        words = _kernel(state, kernel, kernel.shown, markdown)
+        image = _image(kernel, kernel.shown) if picture and markdown and not kernel.old else None
+        return f"{image}\n\n{words}" if image else words
     return None if kernel.old else _line(kernel.shown, line, markdown)
+
+
+def _image(kernel: KernelState, result: KernelMeasurement) -> str | None:
+    """Return the kernel against the roofline, as an image in Markdown; None where too little is known."""
+    from accelopt_lsp.features.chart_svg import chart_image  # no editor that shows none pays for it
+    from accelopt_lsp.features.pictures import small_roofline
+
+    chart = small_roofline(result, kernel.versions)
+    return f"![{_shown(chart.about.partition('. ')[0])}]({chart_image(chart)})" if chart is not None else None
 
 
 def _kernel(state: Document, kernel: KernelState, result: KernelMeasurement, markdown: bool) -> str:

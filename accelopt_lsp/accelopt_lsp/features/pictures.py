@@ -44,15 +44,24 @@ def charts(result: KernelMeasurement, source: Sequence[str], versions: Sequence[
     ``source`` are the lines of its file, ``versions`` those that were profiled, the last one that of ``result``. Only
     those of its target and its sizes are shown.
     """
-    alike = [v for v in versions if (v.target, v.case) == (result.target, result.case)] or [
-        Version.of(result)
-    ]
+    alike = _alike(result, versions)
     return [
         *_roofline(result, alike),
         *_costs(result, source),
         *(_engines(result.timeline, source) if result.timeline is not None else ()),
         *_history(alike),
     ]
+
+
+def small_roofline(result: KernelMeasurement, versions: Sequence[Version] = ()) -> Chart | None:
+    """Return the chart against the roofline as small as a hover has room for; None where too little is known."""
+    return next(_roofline(result, _alike(result, versions), small=True), None)
+
+
+def _alike(result: KernelMeasurement, versions: Sequence[Version]) -> list[Version]:
+    """Return the versions of the target and sizes of ``result``, which is one of them."""
+    alike = [v for v in versions if (v.target, v.case) == (result.target, result.case)]
+    return alike or [Version.of(result)]
 
 
 def bandwidth(result: KernelMeasurement) -> float | None:
@@ -67,7 +76,7 @@ def bandwidth(result: KernelMeasurement) -> float | None:
     return float(target.data["peaks"]["hbm_gbps"]["value"]) * 1e9 * ((cores and cores.value) or 1)
 
 
-def _roofline(result: KernelMeasurement, versions: Sequence[Version]) -> Iterator[Chart]:
+def _roofline(result: KernelMeasurement, versions: Sequence[Version], small: bool = False) -> Iterator[Chart]:
     """Time over bytes, both to the better: for one kernel's work this is the roofline, without its unit of work."""
     rate, now = bandwidth(result), result.latency
     shown = [v for v in versions if v.moved is not None and v.moved.value and v.latency.us]
@@ -83,8 +92,16 @@ def _roofline(result: KernelMeasurement, versions: Sequence[Version]) -> Iterato
     ends = min(sizes) / 2 / size, max(sizes) * 2 / size
     by_bytes = [end * size / rate * 1e6 for end in ends]
     low, high = min(least, *by_bytes, *times) / 1.4 / per_us, max(*by_bytes, *times) * 1.4 / per_us
-    x = amount("moved", f"moved to and from memory ({prefix}), less is right", ends, log=True, reverse=True)
-    y = amount("time", f"time ({unit}), faster is up", (low, high), log=True, reverse=True)
+    axes = [f"moved to and from memory ({prefix}), less is right", f"time ({unit}), faster is up"]
+    roofs = [
+        f"memory at its peak, {rate / 1e12:.3g} TB/s",
+        f"the least time of this work, {duration_text(least)}",
+    ]
+    if small:
+        axes = [title.partition(",")[0] for title in axes]
+        roofs = [f"{rate / 1e12:.3g} TB/s", f"at best {duration_text(least)}"]
+    x = amount("moved", axes[0], ends, log=True, reverse=True)
+    y = amount("time", axes[1], (low, high), log=True, reverse=True)
     at = {"x": x, "y": y}
     roof = [{"moved": end, "time": us / per_us} for end, us in zip(ends, by_bytes, strict=True)]
     floor = [{"moved": end, "time": least / per_us} for end in ends]
@@ -104,16 +121,8 @@ def _roofline(result: KernelMeasurement, versions: Sequence[Version]) -> Iterato
         rows.append((name, duration_interval(time), str(time.known), quantity(moved), str(moved.known)))
     colour = {"color": palette("is", {"now": ORANGE, "before": GREY})}
     words = [
-        {
-            "moved": ends[0],
-            "time": by_bytes[0] / per_us,
-            "text": f"memory at its peak, {rate / 1e12:.3g} TB/s",
-        },
-        {
-            "moved": ends[1],
-            "time": least / per_us,
-            "text": f"the least time of this work, {duration_text(least)}",
-        },
+        {"moved": ends[0], "time": by_bytes[0] / per_us, "text": roofs[0]},
+        {"moved": ends[1], "time": least / per_us, "text": roofs[1]},
     ]
     layers = [
         layer("line", roof, at, stroke=TEXT),
@@ -137,7 +146,7 @@ def _roofline(result: KernelMeasurement, versions: Sequence[Version]) -> Iterato
         f"Time {now.known}, its bar the interval; bytes as the table says."
     )
     yield Chart(
-        "roofline", "Against the roofline", about, spec(layers, 240),
+        "roofline", "Against the roofline", about, spec(layers, *((84, 300) if small else (240,))),
         ("version", "time", "known", "moved", "known"), rows,
     )  # fmt: skip
 

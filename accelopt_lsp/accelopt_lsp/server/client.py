@@ -37,7 +37,7 @@ class SentCapabilities:
 #: The options that are true or absent, and the attributes of ``Client`` that they become.
 _FLAGS = {
     "status": "status", "pages": "pages", "searchEnded": "searches", "save": "saves", "versions": "versions",
-    "pictures": "pictures", "languageModels": "models", "icons": "icons",
+    "pictures": "pictures", "hoverPictures": "hover_pictures", "languageModels": "models", "icons": "icons",
 }  # fmt: skip
 
 
@@ -48,7 +48,8 @@ class Client:
     ``trusted`` is what the editor says of its folders, None where it says nothing: then, and for files outside of
     them, the person is asked. ``pythons`` are the interpreters that were chosen in it, by folder. ``status`` asks for
     ``accelopt/status`` notifications, ``pages`` for ``accelopt/show``, ``searches`` for ``accelopt/searchEnded``,
-    ``saves`` for ``accelopt/save``, ``versions`` for ``accelopt/versions``, ``pictures`` for ``accelopt/pictures``;
+    ``saves`` for ``accelopt/save``, ``versions`` for ``accelopt/versions``, ``pictures`` for ``accelopt/pictures``,
+    ``hover_pictures`` for images in Markdown;
     ``models`` tells that the editor lends its own; ``icons`` that it draws ``$(zap)`` in titles; ``commands`` are
     commands of the client itself that titles may call instead of a server command.
     """
@@ -64,6 +65,7 @@ class Client:
     saves: bool = False
     versions: bool = False
     pictures: bool = False
+    hover_pictures: bool = False
     models: bool = False
     icons: bool = False
     commands: frozenset[str] = frozenset()

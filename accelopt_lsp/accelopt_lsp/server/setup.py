@@ -252,16 +252,17 @@ def _answers(server: AccelOptServer) -> None:
         return convert.inlay_hints(items, text)
 
     def show_hover(params: types.HoverParams) -> types.Hover | None:
-        uri, markdown = params.text_document.uri, session.editor.client.markdown_hover
+        uri, client = params.text_document.uri, session.editor.client
+        markdown = client.markdown_hover
         state, place = session.state.get(uri), session.documents.place(uri, params.position)
         if state is None:
             return None
         parts = [
             operation_hover(*place, session.versions.cached(state.path), markdown) if place else None,
-            hover.hover(state, params.position.line + 1, markdown),
+            hover.hover(state, params.position.line + 1, markdown, client.hover_pictures),
         ]
         content = "\n\n---\n\n".join(part for part in parts if part)
-        return convert.hover(content or None, session.editor.client)
+        return convert.hover(content or None, client)
 
     def completion(params: types.CompletionParams) -> list[types.CompletionItem]:
         path = file_path(params.text_document.uri)
