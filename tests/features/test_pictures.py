@@ -94,6 +94,16 @@ def test_growing_results_are_one_version_and_the_oldest_are_forgotten() -> None:
     ]
 
 
+def test_a_constant_of_the_module_makes_another_version() -> None:
+    versions = with_version((), NKI, rest_hash="1")
+    slow = replace(NKI, latency=Latency(200.0, 150.0, 280.0, Known.ESTIMATED))
+    assert len(with_version(versions, slow, rest_hash="1")) == 1
+    assert [v.latency.us for v in with_version(versions, slow, rest_hash="2")] == [100.0, 200.0]
+    accepted = with_version(versions, replace(NKI, content_hash="b"), accepted=True)
+    profiled = with_version(accepted, replace(NKI, content_hash="b", bound="DMA"), rest_hash="2")
+    assert [(v.accepted, v.bound) for v in profiled] == [(False, "VectorE"), (True, "DMA")]
+
+
 def test_bars_are_the_costliest_lines_in_the_order_of_the_text() -> None:
     many = replace(NKI, lines=[LineCost(n, "cost", n / 100, engine="DMA") for n in range(1, 30)])
     chart = by_name(many)["lines"]

@@ -59,8 +59,10 @@ async def test_of_the_kernel_named_at_the_line_or_the_first(editor: Editor, tmp_
     assert [row[0] for row in history["rows"]] == ["save 1", "save 2, shown"]
 
 
-async def test_the_schedule_is_there_once_it_was_asked_for(real: Editor, tmp_path: Path) -> None:
-    """From then on each profile has it, also of a text that is known already."""
+async def test_the_schedule_is_there_from_when_it_was_asked_for_until_it_is_shown_no_more(
+    real: Editor, tmp_path: Path
+) -> None:
+    """Each profile between has it, also of a text that is known already."""
     editor = real
     await editor.begin("vscode", tmp_path, pictures=True)
     uri = editor.open(tmp_path / "k.py", SILU)
@@ -76,3 +78,15 @@ async def test_the_schedule_is_there_once_it_was_asked_for(real: Editor, tmp_pat
     await editor.until(has_engines, "the engines")
     editor.save(uri)
     await editor.until(has_engines, "the engines of a text that is known")
+
+    await editor.execute("pictures", {"uri": uri, "shown": False})
+    editor.replace(uri, "COLUMNS = 128", "COLUMNS = 512")
+    editor.save(uri)
+
+    async def profiled_again() -> bool:
+        shown = " ".join(await editor.titles(uri))
+        return "than last save" in shown and "profiling" not in shown and "checking" not in shown
+
+    await editor.until(profiled_again, "the other version, profiled to the end")
+    answer = await pictures(editor, {"uri": uri})
+    assert (answer["schedule"], names(answer)) == (True, ["roofline", "lines", "history"])

@@ -53,6 +53,9 @@ export class PicturePanel implements vscode.Disposable {
       sayNoKernel();
       return;
     }
+    if (this.panel && !this.isOf(place.uri)) {
+      this.leave();
+    }
     this.place = place;
     this.kernel = undefined;
     if (this.panel) {
@@ -68,12 +71,22 @@ export class PicturePanel implements vscode.Disposable {
     this.panel?.dispose();
   }
 
+  /** Tell the server that nobody looks at these charts any more. */
+  private leave(): void {
+    if (this.place && this.server.isRunning) {
+      void this.server.execute('pictures', { uri: this.place.uri, shown: false });
+    }
+  }
+
   private open(): void {
     const scripts = vscode.Uri.joinPath(this.context.extensionUri, 'dist');
     const panel = vscode.window.createWebviewPanel(
       'accelopt.pictures', 'AccelOpt', { viewColumn: vscode.ViewColumn.Beside, preserveFocus: true },
       { enableScripts: true, localResourceRoots: [scripts], retainContextWhenHidden: true });
-    panel.onDidDispose(() => (this.panel = undefined));
+    panel.onDidDispose(() => {
+      this.panel = undefined;
+      this.leave();
+    });
     panel.webview.onDidReceiveMessage((message: { ready?: true; line?: number }) =>
       message.line ? this.reveal(message.line) : this.refresh());
     panel.webview.html = page(panel.webview.cspSource, panel.webview.asWebviewUri(vscode.Uri.joinPath(scripts, 'panel.js')));

@@ -8,7 +8,7 @@ import { open } from './page_stand_in.mjs';
 
 const root = path.dirname(path.dirname(new URL(import.meta.url).pathname));
 const script = fs.readFileSync(path.join(root, 'dist/panel.js'), 'utf8');
-const { pictures } = (await load('pictures')).module;
+const { module: { pictures }, vscode } = await load('pictures');
 
 const channel = (field, more) => ({ field, type: 'nominal', ...more });
 const spec = {
@@ -27,6 +27,22 @@ const chart = { name: 'lines', title: 'Cost by line', about: 'Shares.', spec, co
 const shown = { title: 'silu', note: 'est. 2 us', tableTitle: 'As a table', charts: [chart] };
 const barsOf = (document) => [...document.all()].filter((one) => one.attributes['aria-roledescription'] === 'bar');
 const frames = (document) => barsOf(document).map((bar) => bar.style.stroke ?? bar.attributes.stroke).join();
+
+/** A panel of the extension, the requests that it sends, and a way to put the cursor into a file. */
+function extension() {
+  vscode.begin();
+  const asked = [];
+  const server = {
+    isRunning: true, onPictures: () => undefined,
+    execute: async (name, argument) => { asked.push([name, argument]); return { kernel: 'silu', title: 'silu', note: '', schedule: false, charts: [chart] }; },
+  };
+  const panel = new pictures.PicturePanel({ extensionUri: 'file:///extension' }, server);
+  const look = async (uri) => {
+    vscode.window.activeTextEditor = { document: { languageId: 'python', uri: new URL(uri) }, selection: { active: { line: 3 } } };
+    await panel.show();
+  };
+  return { asked, server, look };
+}
 
 /** Wait until the page shows what `look` looks for, or for half a minute in vain. */
 async function until(look) {
@@ -75,4 +91,21 @@ test('nobody but the panel loads the chart library', () => {
   const extension = fs.readFileSync(path.join(root, 'dist/extension.js'), 'utf8');
   assert.ok(script.includes('vega-lite') && !extension.includes('vega-lite'));
   assert.ok(script.length < 1_000_000, `${script.length} bytes`);
+});
+
+test('the server hears when nobody looks at a file\'s charts any more', async () => {
+  const { asked, server, look } = extension();
+  await look('file:///a.py');
+  const [view] = vscode.person.panels;
+  view.tell({ ready: true });
+  await look('file:///a.py');
+  assert.deepEqual(asked.filter(([, { shown }]) => shown === false), []);
+  await look('file:///b.py');
+  view.dispose();
+  const left = asked.filter(([, { shown }]) => shown === false);
+  assert.deepEqual(left, ['a', 'b'].map((name) => ['pictures', { uri: `file:///${name}.py`, shown: false }]));
+  await look('file:///a.py');
+  server.isRunning = false;
+  vscode.person.panels[1].dispose();
+  assert.equal(asked.filter(([, { shown }]) => shown === false).length, 2);
 });

@@ -3,9 +3,9 @@ export const l10n = { t: (text, ...given) => text.replace(/\{(\d)\}/g, (_, at) =
 const disposable = { dispose() {} };
 
 /** What a test sets: `settings` by dotted name, `answers` to questions, `trusted`; and what it reads: `said`, `ran`, `context`. */
-export const person = { settings: {}, project: {}, answers: [], trusted: false, said: [], ran: [], context: {}, picks: [], fixes: [] };
+export const person = { settings: {}, project: {}, answers: [], trusted: false, said: [], ran: [], context: {}, picks: [], fixes: [], panels: [] };
 export function begin() {
-  Object.assign(person, { settings: {}, project: {}, answers: [], trusted: false, said: [], ran: [], context: {}, picks: [], fixes: [] });
+  Object.assign(person, { settings: {}, project: {}, answers: [], trusted: false, said: [], ran: [], context: {}, picks: [], fixes: [], panels: [] });
   workspace.workspaceFolders = [];
   env.remoteName = undefined;
   window.activeTextEditor = undefined;
@@ -24,6 +24,7 @@ export const env = { remoteName: undefined };
 export const workspace = {
   get isTrusted() { return person.trusted; },
   workspaceFolders: [],
+  onDidChangeTextDocument: () => disposable,
   getConfiguration: (section) => {
     const name = (key) => `${section}.${key}`;
     return {
@@ -38,6 +39,13 @@ export const ProgressLocation = { Notification: 15 };
 export const QuickPickItemKind = { Separator: -1 };
 export const window = {
   activeTextEditor: undefined,
+  onDidChangeTextEditorSelection: () => disposable,
+  createWebviewPanel: () => {
+    const panel = { posted: [], reveal() {}, onDidDispose: (listener) => (panel.dispose = listener) };
+    panel.webview = { asWebviewUri: String, onDidReceiveMessage: (listener) => (panel.tell = listener), postMessage: async (message) => panel.posted.push(message) };
+    person.panels.push(panel);
+    return panel;
+  },
   withProgress: (_, work) => work({ report() {} }, { isCancellationRequested: false, onCancellationRequested: () => disposable }),
   showInformationMessage: say,
   showWarningMessage: say,
@@ -66,3 +74,6 @@ export class EventEmitter {
   dispose() {}
 }
 export class Range {}
+export const ViewColumn = { Beside: -2 };
+export const Uri = { parse: (text) => new URL(text), joinPath: (base, ...names) => [base, ...names].join('/') };
+export const Disposable = { from: () => disposable };

@@ -20,7 +20,7 @@ class Arguments:
     ``line`` is 1-based; it chooses a kernel where no name is given. ``instructions`` are a sentence from the person
     to the model that proposes rewrites, ``query`` are words to look for, ``test`` is a test's path in the project, and
     ``scope`` says where something holds. ``against`` names what to compare with, ``text`` is a whole file in its place.
-    ``timeline`` asks for the schedule of each engine.
+    ``timeline`` asks for the schedule of each engine; ``shown`` is false once nobody looks at the answer any more.
     """
 
     action: Action
@@ -38,6 +38,7 @@ class Arguments:
     against: str = ""
     text: str = ""
     timeline: bool = False
+    shown: bool = True
 
     @classmethod
     def of(cls, action: Action, values: Sequence[Any]) -> Arguments:
@@ -88,4 +89,5 @@ def _is(value: Any, kind: type) -> bool:
 _FIELDS: dict[str, type] = {
     "uri": str, "kernel": str, "line": int, "id": str, "job": str, "apply": bool, "ask": bool,
     "instructions": str, "query": str, "test": str, "scope": str, "against": str, "text": str, "timeline": bool,
+    "shown": bool,
 }  # fmt: skip

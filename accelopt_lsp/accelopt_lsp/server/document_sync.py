@@ -67,7 +67,7 @@ class DocumentSync:
         """Forget the document; what runs for it ends."""
         self._stop(uri)
         self._state.drop(uri)
-        self._profiles.texts.drop(uri)
+        self._profiles.forget(uri)
         self._documents.closed(uri)
 
     def deleted(self, uri: str) -> None:

@@ -27,19 +27,24 @@ class PictureView:
         return {"pictures": self.pictures}
 
     def pictures(self, args: Arguments) -> dict[str, Any]:
-        """Return the charts of a kernel: the one named, the one at the line, or the first of the file."""
+        """Return the charts of a kernel: the one named, the one at the line, or the first of the file.
+
+        Where they are ``shown`` no more, there are none: nobody is told of others, and profiles have no schedule.
+        """
+        if not args.shown:
+            self._shown.discard(args.document())
+            self._profiles.with_timeline.discard(args.document())
+            return _without("", "")
         from accelopt_lsp.features.pictures import charts  # no editor that shows none pays for it
 
         state = self._state.get(args.document())
         kernel = _meant(state, args) if state is not None else None
         if state is None or kernel is None:
-            note = "There is no Triton or NKI kernel in this file."
-            return {"kernel": "", "title": "AccelOpt", "note": note, "schedule": False, "charts": []}
+            return _without("", "There is no Triton or NKI kernel in this file.")
         self._shown.add(state.uri)
         shown, name = kernel.shown, kernel.kernel.name
         if shown is None:
-            note = "It was not profiled yet: save the file."
-            return {"kernel": name, "title": name, "note": note, "schedule": False, "charts": []}
+            return _without(name, "It was not profiled yet: save the file.")
         source = self._documents.lines(self._documents.opened(state.uri)).lines
         notes = [headline(shown, state.run_findings), profiled_at(shown)]
         missing = shown.dialect == "nki" and shown.latency.us is not None and shown.timeline is None
@@ -54,6 +59,11 @@ class PictureView:
     def _document_changed(self, state: Document) -> None:
         if self._editor.client.pictures and state.uri in self._shown:
             self._editor.notify(PICTURES, {"uri": state.uri})
+
+
+def _without(kernel: str, note: str) -> dict[str, Any]:
+    """Return the answer without charts."""
+    return {"kernel": kernel, "title": kernel or "AccelOpt", "note": note, "schedule": False, "charts": []}
 
 
 def _meant(state: Document, args: Arguments) -> KernelState | None:

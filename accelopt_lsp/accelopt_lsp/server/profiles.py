@@ -43,11 +43,16 @@ class Profiles:
     def profile(self, args: Arguments) -> BackgroundJob:
         """Profile a document because a person asked: from the text as it is, whatever is remembered.
 
-        With ``timeline``, this and each later profile of it has the schedule of each engine.
+        With ``timeline``, this and each later profile has the schedule of each engine, until its charts are closed.
         """
         if args.timeline:
             self.with_timeline.add(args.document())
         return self.refresh(args.document())
+
+    def forget(self, uri: str) -> None:
+        """Drop what is kept of a document that is closed."""
+        self.texts.drop(uri)
+        self.with_timeline.discard(uri)
 
     def refresh(self, uri: str) -> BackgroundJob:
         """Profile a document from the text as it is, whatever is remembered."""

@@ -175,7 +175,8 @@ class Document:
                 continue
             result = replace(result, content_hash=result.content_hash or at.content_hash)
             moved = LineMap.shift(state.kernel.line - at.line)
-            kernels.append(_show(state, move_measurement(result, moved), self.rest_hash != source.rest_hash))
+            shown = _show(state, move_measurement(result, moved), source.rest_hash)
+            kernels.append(replace(shown, rest_changed=self.rest_hash != source.rest_hash))
         return replace(
             self,
             kernels=tuple(kernels),
@@ -248,14 +249,14 @@ def _says_something(result: KernelMeasurement) -> bool:
     return result.latency.known is not Known.NOT_MEASURED or bool(result.findings)
 
 
-def _show(state: KernelState, result: KernelMeasurement, rest_changed: bool) -> KernelState:
+def _show(state: KernelState, result: KernelMeasurement, rest_hash: str) -> KernelState:
     previous = state.shown
     new_version = previous is not None and (
         previous.content_hash != result.content_hash or state.rest_changed
     )
     before = previous if new_version else state.before
-    versions = with_version(state.versions, result)
-    return replace(state, shown=result, before=before, rest_changed=rest_changed, versions=versions)
+    versions = with_version(state.versions, result, rest_hash=rest_hash)
+    return replace(state, shown=result, before=before, versions=versions)
 
 
 @dataclass

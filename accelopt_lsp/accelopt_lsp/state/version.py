@@ -13,7 +13,10 @@ REMEMBERED = 20
 
 @dataclass(frozen=True)
 class Version:
-    """``moved`` are the bytes to and from the device's memory, None where nobody counted them."""
+    """``moved`` are the bytes to and from the device's memory, None where nobody counted them.
+
+    ``rest_hash`` is that of what in the file is no kernel, "" where the version was not profiled itself.
+    """
 
     content_hash: str
     latency: Latency
@@ -22,9 +25,10 @@ class Version:
     bound: str = ""
     moved: Quantity | None = None
     accepted: bool = False
+    rest_hash: str = ""
 
     @classmethod
-    def of(cls, result: KernelMeasurement, accepted: bool = False) -> Version:
+    def of(cls, result: KernelMeasurement, accepted: bool = False, rest_hash: str = "") -> Version:
         return cls(
             result.content_hash,
             result.latency,
@@ -33,6 +37,7 @@ class Version:
             bound=result.bound or "",
             moved=memory_traffic(result),
             accepted=accepted,
+            rest_hash=rest_hash,
         )
 
 
@@ -46,13 +51,19 @@ def memory_traffic(result: KernelMeasurement) -> Quantity | None:
 
 
 def with_version(
-    versions: tuple[Version, ...], result: KernelMeasurement, accepted: bool = False
+    versions: tuple[Version, ...], result: KernelMeasurement, accepted: bool = False, rest_hash: str = ""
 ) -> tuple[Version, ...]:
     """Return the versions with that of ``result`` as the last one, if it has a time; growing results are of one
     version."""
     if result.latency.us is None:
         return versions
-    version, rest = Version.of(result, accepted), versions
-    if versions and versions[-1].content_hash == result.content_hash:
-        version, rest = replace(version, accepted=accepted or versions[-1].accepted), versions[:-1]
+    version, rest = Version.of(result, accepted, rest_hash), versions
+    last = versions[-1] if versions else None
+    if (
+        last
+        and last.content_hash == result.content_hash
+        and last.rest_hash in ("", rest_hash or last.rest_hash)
+    ):
+        version = replace(version, accepted=accepted or last.accepted, rest_hash=rest_hash or last.rest_hash)
+        rest = versions[:-1]
     return (*rest, version)[-REMEMBERED:]
