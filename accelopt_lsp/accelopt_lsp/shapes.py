@@ -9,7 +9,7 @@ from accelopt_profiling.plain import to_plain
 
 if TYPE_CHECKING:
     from accelopt_agent.events import Finished
-    from accelopt_agent.suggestions.suggestion import Suggestion
+    from accelopt_agent.suggestions.suggestion import Suggestion, VersionStep
     from accelopt_profiling.gate.verdict import Verdict
     from accelopt_profiling.measurement import FileMeasurement, Finding, KernelMeasurement, Latency
     from accelopt_profiling.recording.command import RecordOutcome
@@ -111,6 +111,17 @@ def suggestion_object(suggestion: Suggestion) -> dict[str, Any]:
         "summary": suggestion.summary,
         "diff": suggestion.diff,
         "gate": verdict_object(suggestion.gate),
+    }
+
+
+def step_object(step: VersionStep) -> dict[str, Any]:
+    """Return one of the ``steps`` of ``explain --json``: ``version`` is the suggestion that ends with it."""
+    return {
+        "origins": list(step.origins),
+        "summary": step.summary,
+        "before": latency_object(step.before),
+        "after": latency_object(step.after),
+        "version": step.id,
     }
 
 

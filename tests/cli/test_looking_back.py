@@ -31,7 +31,10 @@ async def searched(home: Path) -> str:
 
 def test_explain(accelopt: Command, home: Path, searched: str) -> None:
     explanation = accelopt("explain", searched, "--json").object
-    assert list(explanation) == ["id", "explanation", "model", "usage"]
+    assert list(explanation) == ["id", "explanation", "model", "usage", "steps"]
+    (step,) = explanation["steps"]
+    assert (step["origins"], step["version"]) == (["rule:wide"], searched)
+    assert (step["before"]["us"], step["after"]["us"], step["after"]["known"]) == (100, 70, "estimated")
     assert (explanation["model"], explanation["usage"]) == (None, {"ledger": []})
     assert "No model is configured" in explanation["explanation"]
     assert "| time | 75-130 us | 52-93 us | -30 % | estimated |" in explanation["explanation"]

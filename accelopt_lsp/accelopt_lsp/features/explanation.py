@@ -16,6 +16,7 @@ from accelopt_lsp.features.wording import (
     escaped,
     origin,
     speedup,
+    step_gain,
 )
 from accelopt_profiling.gate.scope import scope
 from accelopt_profiling.quantity import Known
@@ -80,7 +81,14 @@ def _steps(suggestion: Suggestion, versions: MeasuredVersions) -> str:
             lines.append(f"- A rewrite accepted before, from the memory (`{escaped(name)}`).")
         else:
             lines.append(f"- {escaped(step)}")
-    return f"{escaped(suggestion.summary)}\n\n" + "\n".join(lines)
+    gains = [
+        f"| {number} | {escaped(step.summary)} | {duration_interval(step.before)} | {duration_interval(step.after)} "
+        f"| {step_gain(step, suggestion.target).partition(', ')[0]} |"
+        for number, step in enumerate(suggestion.way, 1)
+    ]
+    table = ["| step | does | time before | time after | gain |", "|---|---|---|---|---|", *gains]
+    parts = [escaped(suggestion.summary), "\n".join(lines), *(["\n".join(table)] if len(gains) > 1 else [])]
+    return "\n\n".join(parts)
 
 
 def _meant(rule: Rule, versions: MeasuredVersions) -> str:

@@ -16,7 +16,7 @@ from accelopt_agent.search.node import Failure, Node
 from accelopt_agent.search.trial import Trial, VersionTexts, unified_diff
 from accelopt_agent.search.versions import MeasuredVersions
 from accelopt_agent.speedup import clearly_faster, direction, speedup
-from accelopt_agent.suggestions.suggestion import Speedup, Suggestion
+from accelopt_agent.suggestions.suggestion import Speedup, Suggestion, VersionStep
 from accelopt_agent.syntax.lines import share_kept
 from accelopt_memory.outcomes import Outcome
 from accelopt_memory.records import content_id
@@ -165,9 +165,7 @@ def suggestion_for(request: OptimizeRequest, node: Node, verdict: Verdict, run: 
     assert ratio is not None  # clearly faster
     assert candidate is not None  # not the original
     return Suggestion(
-        id=content_id("suggestion", str(request.path), base.kernel.content_hash, target, node.fingerprint)[
-            :12
-        ],
+        id=_id(request, node),
         run=run,
         file=str(request.path),
         kernel=base.kernel.name,
@@ -192,23 +190,47 @@ def suggestion_for(request: OptimizeRequest, node: Node, verdict: Verdict, run: 
         moved=MeasuredVersions(base.measurement, node.measurement).moves(),
         launches=len(_launch_pairs(node)),
         case=node.measurement.case if node.measurement.case == base.measurement.case else "",
+        way=tuple(_version_steps(request, node)),
     )
 
 
-def lasting_steps(node: Node) -> list[str]:
-    """Return what the steps from the original to ``node`` did, one sentence each, without the steps of which a later
-    one left less than ``LEFT`` of the lines that they added. Repairs are part of what they repair."""
-    steps: list[str] = []
+def _id(request: OptimizeRequest, node: Node) -> str:
+    """Return the id of the suggestion that ``node`` would be."""
+    base = node.root.kernel.content_hash
+    return content_id("suggestion", str(request.path), base, request.target, node.fingerprint)[:12]
+
+
+def _version_steps(request: OptimizeRequest, node: Node) -> Iterator[VersionStep]:
+    for before, (_, summary), version in _rewrites(node):
+        after, earlier = version.beside(before)
+        origins = version.steps[len(before.steps) :]
+        yield VersionStep(origins, summary, before=earlier, after=after, id=_id(request, version))
+
+
+def _rewrites(node: Node) -> list[tuple[Node, tuple[str, str], Node]]:
+    """Return each rewrite from the original to ``node``, oldest first: the version before it, its origin and summary,
+    and the version that it made. Repairs are part of what they repair."""
+    rewrites: list[tuple[Node, tuple[str, str], Node]] = []
     at = node
     while at.parent is not None:
         version = at
         while at.repair and at.parent is not None:
             at = at.parent
         before = at.parent or node.root
-        share = share_kept(before.text, version.text, node.text)
-        if at.step is not None and (share is None or share >= LEFT):
-            steps.insert(0, at.step[1])
+        if at.step is not None:
+            rewrites.insert(0, (before, at.step, version))
         at = before
+    return rewrites
+
+
+def lasting_steps(node: Node) -> list[str]:
+    """Return what the steps from the original to ``node`` did, one sentence each, without the steps of which a later
+    one left less than ``LEFT`` of the lines that they added."""
+    steps: list[str] = []
+    for before, (_, summary), version in _rewrites(node):
+        share = share_kept(before.text, version.text, node.text)
+        if share is None or share >= LEFT:
+            steps.append(summary)
     return steps
 
 

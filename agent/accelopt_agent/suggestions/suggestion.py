@@ -34,6 +34,20 @@ class Speedup:
 
 
 @dataclass(frozen=True)
+class VersionStep:
+    """One rewrite on the way to a version: who made it, what it does, the times of the versions before and after it.
+
+    ``id`` is the suggestion of the version after it, which is offered where the gate has accepted it.
+    """
+
+    origins: tuple[str, ...]
+    summary: str
+    before: Latency
+    after: Latency
+    id: str
+
+
+@dataclass(frozen=True)
 class Suggestion:
     """A checked rewrite.
 
@@ -41,7 +55,8 @@ class Suggestion:
     and after; ``diff`` is the unified diff between them. ``slow`` and ``fast`` are the latencies of both on ``target``,
     from ``host``; ``bound`` is what limits the slow one, ``fast_bound`` the fast one, if known, and ``moved`` are the
     counters that changed most. ``launches`` of the run were compared one by one; none is slower. ``case``
-    is what both times are stated for, empty in one of an older version.
+    is what both times are stated for; ``way`` are the steps with what each gained, oldest first. Both are empty in one
+    of an older version.
     """
 
     id: str
@@ -67,6 +82,7 @@ class Suggestion:
     moved: tuple[CounterMove, ...] = ()
     launches: int = 0
     case: str = ""
+    way: tuple[VersionStep, ...] = ()
 
     @property
     def fast_hashes(self) -> set[str]:

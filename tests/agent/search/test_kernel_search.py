@@ -81,6 +81,19 @@ async def test_rules_are_composed_and_the_best_is_offered_with_its_evidence() ->
     assert finished.usage.skipped == 1  # the same two rewrites in the other order
 
 
+async def test_each_step_of_a_version_says_what_it_gained_and_which_version_ends_with_it() -> None:
+    events = await play([ToyProposer({**WIDE, **FUSED})])
+    suggestions = {e.suggestion.id: e.suggestion for e in of(SuggestionFound, events)}
+    best = min(suggestions.values(), key=lambda s: s.fast.us or 0)
+    assert best.steps == tuple(origin for step in best.way for origin in step.origins)
+    times = [(step.before.us, step.after.us) for step in best.way]
+    assert times in ([(100, 70), (70, 56)], [(100, 80), (80, 56)])
+    assert best.way[-1].id == best.id
+    assert all(step.after.known is Known.ESTIMATED for step in best.way)
+    before = suggestions.get(best.way[0].id)
+    assert before is None or before.fast == best.way[0].after
+
+
 async def test_a_candidate_that_fails_the_gate_is_never_offered_nor_what_was_built_upon_it() -> None:
     gate = ToyGate()
     events = await play([ToyProposer({**WRONG, **WIDE})], gate=gate)
