@@ -3,6 +3,9 @@ import assert from 'node:assert';
 import fs from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
+import vsce from '@vscode/vsce';
+import { build } from 'esbuild';
+import { bundles, licence, packages } from '../build.mjs';
 
 const root = path.dirname(path.dirname(new URL(import.meta.url).pathname));
 const read = (name) => fs.readFileSync(path.join(root, name), 'utf8');
@@ -76,4 +79,19 @@ test('settings that name a program, a host or a model are restricted in an untru
 test('the bundle was built, starts from the manifest, and stays small', () => {
   const { size } = fs.statSync(path.join(root, manifest.main));
   assert.ok(size > 100_000 && size < 600_000, `${size} bytes`);
+});
+
+test('the licence of every bundled package is packed', async () => {
+  const built = await Promise.all(bundles.map((bundle) => build({ ...bundle, write: false })));
+  const folders = packages(built.map(({ metafile }) => metafile));
+  const notices = read('dist/NOTICES.txt');
+  assert.ok(folders.includes('node_modules/vega-lite') && folders.includes('node_modules/vscode-languageclient'));
+  for (const folder of folders) {
+    const { name, version } = JSON.parse(read(`${folder}/package.json`));
+    assert.ok(notices.includes(`${name} ${version} (`), folder);
+    assert.ok(notices.includes(licence(folder)), folder);
+  }
+  assert.throws(() => licence('src'), /no licence/);
+  const packed = await vsce.listFiles({ cwd: root, packageManager: vsce.PackageManager.None });
+  assert.ok(packed.includes('dist/NOTICES.txt'), packed.join());
 });
