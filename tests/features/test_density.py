@@ -20,9 +20,10 @@ from accelopt_agent.suggestions.suggestion import Speedup, Suggestion
 from accelopt_lsp.features.diagnostics import MOST_OF_KERNEL, diagnostics
 from accelopt_lsp.features.hints import WIDTH, hints
 from accelopt_lsp.features.hover import hover
-from accelopt_lsp.features.lens import Lens, lenses
+from accelopt_lsp.features.lens import SAVES, Lens, lenses
 from accelopt_lsp.state.jobs import BackgroundJob
 from accelopt_lsp.state.state_store import Document, KernelState
+from accelopt_lsp.state.version import REMEMBERED, Version, with_version
 from accelopt_profiling.gate.verdict import Verdict
 from accelopt_profiling.kernels import Kernel
 from accelopt_profiling.measurement import Finding, KernelMeasurement, Latency
@@ -71,6 +72,21 @@ def with_offers(state: Document, count: int) -> Document:
     return replace(state, kernels=tuple(kernels))
 
 
+def with_saves(state: Document) -> Document:
+    """The document after its kernels were rewritten many times, so that each lens has a sparkline."""
+    kernels = []
+    for kernel in state.kernels:
+        if kernel.shown is None:
+            kernels.append(kernel)
+            continue
+        earlier = [replace(kernel.shown, content_hash=str(n)) for n in range(REMEMBERED)]
+        versions: tuple[Version, ...] = ()
+        for result in (*earlier, kernel.shown):
+            versions = with_version(versions, result)
+        kernels.append(replace(kernel, before=earlier[-1], versions=versions))
+    return replace(state, kernels=tuple(kernels))
+
+
 def rows(items: list[Lens]) -> list[list[Lens]]:
     """The lenses of each line, as they stand beside each other."""
     by_line: dict[int, list[Lens]] = {}
@@ -93,7 +109,9 @@ def ends(row: list[Lens]) -> dict[str, int]:
 def test_no_lens_cuts_its_verb(file: dict[str, Any]) -> None:
     state = document(file)
     search = BackgroundJob.of("optimize", state.uri)
-    for offered in (state, with_offers(state, 1), with_offers(state, 12)):
+    edited = with_saves(state)
+    assert all("█" in x.title[-SAVES:] for x in lenses(edited, [], {}) if "last save" in x.title)
+    for offered in (state, edited, with_offers(edited, 1), with_offers(edited, 12)):
         for jobs in ([], [search], [replace(search, paused=True)]):
             for row in rows(lenses(offered, jobs, {"nki": "trn1", "triton": "h100"})):
                 *verbs, result = ends(row).items()

@@ -16,6 +16,7 @@ from accelopt_lsp.features.hover import hover
 from accelopt_lsp.features.lens import lenses, result_title
 from accelopt_lsp.features.wording import change
 from accelopt_lsp.state.state_store import Document, KernelState
+from accelopt_lsp.state.version import Version, with_version
 from accelopt_profiling.kernels import Kernel
 from accelopt_profiling.measurement import Correctness, Finding, KernelMeasurement, Latency, LineCost
 from accelopt_profiling.quantity import Known, Quantity, estimated, executed, not_measured
@@ -413,3 +414,31 @@ def test_a_file_whose_last_kernel_was_deleted_still_has_its_actions(code: str) -
     finding = Finding(code, 3, "information", "It is so.")
     state = replace(STATE, kernels=(), run_findings=(finding,))
     assert [a.command for a in actions(state, 1, 1, [])] == []
+
+
+def saves(*times: float, case: str = "") -> tuple[Version, ...]:
+    versions: tuple[Version, ...] = ()
+    for n, us in enumerate(times):
+        versions = with_version(versions, result(estimate(us), content_hash=str(n), case=case))
+    return versions
+
+
+@pytest.mark.parametrize(
+    ("versions", "line"),
+    [
+        ((), ""),
+        (saves(2000, 911), ""),
+        (saves(2000, 911, 2000)[:2] + saves(2000), ""),  # a text that is back is no third one
+        (saves(2000, 1000, 911), "█▄▄"),
+        (saves(1, 8000, 911), "▁█▁"),
+        (saves(*range(1000, 2000, 50)), "▇▇▇█████"),
+        (saves(3000, 2000, 911, case="x 8x8"), ""),  # times of other sizes
+        ((*saves(3000, 2000)[:1], Version("m", measured(5, 4, 6), "trn1", ""), *saves(1, 911)[1:]), ""),
+    ],
+)
+def test_a_sparkline_has_the_last_saves_where_three_differ(versions: tuple[Version, ...], line: str) -> None:
+    kernel = KernelState(KERNEL, SHOWN, versions=versions)
+    title = result_title(STATE, kernel, "trn1", False)
+    assert title.partition(" · 41 %")[2] == (f" · {line}" if line else "")
+    assert not set(result_title(STATE, kernel, "trn1", False, "short")) & set("▁▂▃▄▅▆▇█")
+    assert not set(result_title(STATE, replace(kernel, touched=True), "trn1", False)) & set("▁▂▃▄▅▆▇█")

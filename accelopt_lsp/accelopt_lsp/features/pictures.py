@@ -23,7 +23,7 @@ from accelopt_lsp.features.chart import (
     spec,
 )
 from accelopt_lsp.features.wording import duration, duration_interval, percent, quantity
-from accelopt_lsp.state.version import Version
+from accelopt_lsp.state.version import Version, alike
 from accelopt_profiling.duration import duration_text, unit_of
 from accelopt_profiling.measurement import KernelMeasurement
 from accelopt_profiling.quantity import Known
@@ -44,24 +44,18 @@ def charts(result: KernelMeasurement, source: Sequence[str], versions: Sequence[
     ``source`` are the lines of its file, ``versions`` those that were profiled, the last one that of ``result``. Only
     those of its target and its sizes are shown.
     """
-    alike = _alike(result, versions)
+    shown = alike(versions, result)
     return [
-        *_roofline(result, alike),
+        *_roofline(result, shown),
         *_costs(result, source),
         *(_engines(result.timeline, source) if result.timeline is not None else ()),
-        *_history(alike),
+        *_history(shown),
     ]
 
 
 def small_roofline(result: KernelMeasurement, versions: Sequence[Version] = ()) -> Chart | None:
     """Return the chart against the roofline as small as a hover has room for; None where too little is known."""
-    return next(_roofline(result, _alike(result, versions), small=True), None)
-
-
-def _alike(result: KernelMeasurement, versions: Sequence[Version]) -> list[Version]:
-    """Return the versions of the target and sizes of ``result``, which is one of them."""
-    alike = [v for v in versions if (v.target, v.case) == (result.target, result.case)]
-    return alike or [Version.of(result)]
+    return next(_roofline(result, alike(versions, result), small=True), None)
 
 
 def bandwidth(result: KernelMeasurement) -> float | None:

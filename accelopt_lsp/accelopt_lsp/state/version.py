@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from accelopt_profiling.measurement import KernelMeasurement, Latency
@@ -67,3 +68,9 @@ def with_version(
         version = replace(version, accepted=accepted or last.accepted, rest_hash=rest_hash or last.rest_hash)
         rest = versions[:-1]
     return (*rest, version)[-REMEMBERED:]
+
+
+def alike(versions: Sequence[Version], result: KernelMeasurement) -> list[Version]:
+    """Return the versions of the target and the sizes of ``result``, which is one of them."""
+    same = [v for v in versions if (v.target, v.case) == (result.target, result.case)]
+    return same or [Version.of(result)]
