@@ -110,6 +110,11 @@ class ModelSkipped(ProgressText):
 
 
 @dataclass(frozen=True)
+class LayoutSkipped(ProgressText):
+    """The project configures a formatter and versions stay as they were written; the text says why."""
+
+
+@dataclass(frozen=True)
 class Finished:
     """The end of the run: its reason (one line), its use and the ledger of its model calls.
 

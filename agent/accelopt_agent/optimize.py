@@ -50,7 +50,7 @@ from accelopt_agent.search.node import Node
 from accelopt_agent.search.paid import PaidWork, run_content
 from accelopt_agent.search.proposer import Proposer
 from accelopt_agent.search.recorder import BASELINE, CONTENT, PROCESS, RESUMES, Recorder
-from accelopt_agent.search.search_run import SearchRun
+from accelopt_agent.search.search_run import LayOut, SearchRun, as_written
 from accelopt_agent.search.strategies import LEARNING, strategy_named
 from accelopt_agent.transfer.proposer import MemoryProposer
 from accelopt_memory.memory import Memory
@@ -165,10 +165,12 @@ async def optimize(
     model: ModelSettings | ModelTeam | None = None,
     query: ModelQuery = query_model,
     control: SearchControl | None = None,
+    lay_out: LayOut = as_written,
 ) -> AsyncGenerator[Event, None]:
     """Search on ``host`` and yield events, the last one always being ``Finished``.
 
     A ``model`` takes all roles of the team; a ``ModelTeam`` names one for each. ``query`` sends the queries to them.
+    ``lay_out`` formats what is offered.
     While ``control`` is on, no new step is started. When it is stopped, or the time of the budget is up, the search
     ends with what it has, whatever still runs.
 
@@ -200,6 +202,7 @@ async def optimize(
         asks_a_model=model is not None,
         meter=meter,
         facts=host.facts,
+        lay_out=lay_out,
     )
     async with aclosing(events):
         async for event in events:
@@ -278,6 +281,7 @@ async def drive(
     asks_a_model: bool = True,
     meter: Meter | None = None,
     facts: Callable[[], Awaitable[HostFacts]] | None = None,
+    lay_out: LayOut = as_written,
 ) -> AsyncGenerator[Event, None]:
     """Run ``optimize`` with the given evaluators and proposers; needs no host.
 
@@ -307,6 +311,7 @@ async def drive(
             id=recorder.run,
             host=host,
             control=control,
+            lay_out=lay_out,
         )
         async with aclosing(_all_kernels(shared, kernels, proposers)) as events:
             async for event in events:

@@ -138,7 +138,7 @@ class Searches:
         paused = any(j.id == job.id and j.paused for j in self._jobs.running(job.uri))
         request = replace(request, paused=paused)
         self._jobs.ends_with(job.id, stop)
-        from accelopt_agent.events import Finished, SuggestionFound
+        from accelopt_agent.events import Finished, LayoutSkipped, SuggestionFound
         from accelopt_lsp.features.search_line import SearchLine
 
         line = SearchLine(name, file.settings.search.candidates)
@@ -149,6 +149,8 @@ class Searches:
                 if isinstance(event, SuggestionFound):
                     by_id[event.suggestion.id] = event.suggestion
                     self._state.suggest(job.uri, name, tuple(best_first(by_id.values())))
+                elif isinstance(event, LayoutSkipped):
+                    self._editor.note(event.text, "info")
                 elif isinstance(event, Finished):
                     self._report_end(job.uri, name, line.end(event))
         self._jobs.ends_with(job.id, None)

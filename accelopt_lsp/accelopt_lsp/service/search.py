@@ -10,7 +10,7 @@ from pathlib import Path
 
 from accelopt_agent.evaluation.evaluators import CostUnavailableError, EvaluatorLostError
 from accelopt_agent.evaluation.host_evaluation import HostCost, HostGate
-from accelopt_agent.events import Event, Finished, ModelSkipped, Usage
+from accelopt_agent.events import Event, Finished, LayoutSkipped, ModelSkipped, Usage
 from accelopt_agent.learn import (
     NotLearnedError,
     accept_learned,
@@ -28,6 +28,7 @@ from accelopt_lsp.errors import HostUnavailableError, RefusedError, UserError
 from accelopt_lsp.models import resolve_team
 from accelopt_lsp.search_plan import require_proposer, search_budget, search_plan
 from accelopt_lsp.service.host_profiles import HostProfiles
+from accelopt_lsp.service.project_format import project_format
 from accelopt_lsp.service.protocol import FileRequest, LearnedPair, SearchRequest
 from accelopt_memory.errors import MemoryUnavailableError
 from accelopt_memory.memory import Memory
@@ -75,12 +76,16 @@ async def search_events(
             wishes = in_thread(_earlier_instructions, memory, file, search)
             search = replace(search, instructions=await control.unless_stopped(wishes))
         host, query = await control.unless_stopped(profiles.connected(settings)), EditorModels(complete)
+        lay_out = await control.unless_stopped(project_format(Path(file.path), file.text, settings))
     except SearchStoppedError as stop:
         yield Finished("", f"nothing was tried: {stop}", Usage(), ending="stopped")
         return
     except HostUnreachableError as error:
         raise HostUnavailableError(str(error)) from None
-    async with aclosing(optimize(search, host, memory, model=team, query=query, control=control)) as events:
+    if lay_out.remark:
+        yield LayoutSkipped(lay_out.remark)
+    searching = optimize(search, host, memory, model=team, query=query, control=control, lay_out=lay_out)
+    async with aclosing(searching) as events:
         async for event in events:
             yield event
 

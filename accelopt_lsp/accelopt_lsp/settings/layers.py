@@ -145,7 +145,7 @@ def _file_layer(path: Path, name: str, table: tuple[str, ...] = (), *, personal_
         if len(raw) > FILE_BYTES:
             layer.complain("", f"The file is larger than {FILE_BYTES >> 20} MiB; it was not read.")
             return layer
-        data: Any = _toml(raw.decode("utf-8"))
+        data: Any = parsed_toml(raw.decode("utf-8"))
     except (OSError, ValueError, RecursionError) as error:  # TOML errors and wrong encodings are ValueErrors
         if not table:  # a pyproject.toml that does not parse may have nothing to say about this project
             layer.complain("", f"The file cannot be read: {error}.")
@@ -166,7 +166,7 @@ def _file_layer(path: Path, name: str, table: tuple[str, ...] = (), *, personal_
     return layer
 
 
-def _toml(text: str) -> dict[str, Any]:
+def parsed_toml(text: str) -> dict[str, Any]:
     """Parse TOML. Raises ValueError."""
     if sys.version_info >= (3, 11):
         import tomllib  # where there is a file to read: a start has no time for it

@@ -14,6 +14,7 @@ import libcst as cst
 
 from accelopt_agent.candidate import Candidate
 from accelopt_agent.rules.analysis.edits import ByteEdit, apply_edits
+from accelopt_agent.rules.analysis.new_names import without_shadowing
 from accelopt_agent.rules.analysis.nki.kernel import NkiKernel, open_nki
 from accelopt_agent.rules.analysis.nki.plain_subscripts import plain_subscripts, without_gaps
 from accelopt_agent.rules.analysis.parsed_source import ParsedSource
@@ -22,7 +23,7 @@ from accelopt_agent.rules.analysis.triton.kernel import open_triton
 from accelopt_agent.search.node import Node
 from accelopt_profiling.kernels import Kernel, find_kernels
 from accelopt_profiling.measurement import Dialect, KernelMeasurement
-from accelopt_profiling.source_text import source_lines, syntax_of
+from accelopt_profiling.source_text import source_lines
 from accelopt_profiling.waiting import interruptible
 
 logger = logging.getLogger(__name__)
@@ -249,7 +250,7 @@ def _rewritten(rule: Rule, subject: RuleContext, rewrite: Rewrite) -> str:
     edits = [*rewrite.edits, *rewrite.launch_edits]
     try:
         text = apply_edits(subject.source.data, edits, subject.source.newline).decode()
-        syntax_of(text)
+        text = without_shadowing(subject.source.text, text)
     except (ValueError, SyntaxError) as error:
         raise RuleError(f"{rule.name} made text that does not parse: {error}") from error
     kernel = subject.kernel

@@ -358,6 +358,7 @@ class KernelSearch:
             suggestion = await interruptible(
                 suggestion_for, self.request, node, verdict, self.shared.id, self.shared.host
             )
+            suggestion = await self.shared.lay_out(suggestion)
             self._offered[node.fingerprint] = suggestion
             await self._recorder.suggestion(suggestion)
             await self._teach(suggestion)
