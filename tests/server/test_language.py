@@ -129,6 +129,7 @@ async def test_what_a_kernel_costs_on_each_target_is_a_page(editor: Editor, tmp_
     await editor.begin("vscode", tmp_path, pages=True)
     uri = editor.open(tmp_path / "k.py", KERNEL.replace("return y", "COST = 900\n    return y"))
     await editor.title(uri, "est. 900 us")
+    assert "On other targets: not computed for this text" in await kernel_hover(editor, uri)
     await editor.execute("compareTargets", {"uri": uri, "line": 8})
 
     async def shown() -> str | None:
@@ -140,3 +141,36 @@ async def test_what_a_kernel_costs_on_each_target_is_a_page(editor: Editor, tmp_
     rows = [line for line in content.text.splitlines() if line.startswith("| trn")]
     assert [row.split()[1] for row in rows] == ["trn1", "trn2", "trn3"]
     assert all("900 us" in row for row in rows)
+    shown_there = await kernel_hover(editor, uri)
+    assert all(f"| {target} |" in shown_there for target in ("trn1", "trn2", "trn3"))
+    editor.replace(uri, "COST = 900", "COST = 800")
+    await editor.title(uri, "before this edit")
+    assert "trn3" not in await kernel_hover(editor, uri)
+
+
+async def kernel_hover(editor: Editor, uri: str) -> str:
+    """What the hover over the head of the kernel ``scale`` says."""
+    line = next(n for n, text in enumerate(editor.texts[uri].splitlines()) if text.startswith("def "))
+    params = t.HoverParams(t.TextDocumentIdentifier(uri), t.Position(line, 6))
+    answer = await editor.text_document_hover_async(params)
+    assert answer is not None
+    assert isinstance(answer.contents, t.MarkupContent)
+    return answer.contents.value
+
+
+@pytest.mark.slow
+async def test_the_numbers_lead_to_the_cost_on_each_target_where_the_client_lists_them(
+    editor: Editor, tmp_path: Path
+) -> None:
+    await editor.begin("vscode", tmp_path, clientCommands=["accelopt.showCosts"])
+    uri = editor.open(tmp_path / "k.py", KERNEL.replace("return y", "COST = 900\n    return y"))
+    await editor.title(uri, "est. 900 us")
+    lenses = await editor.text_document_code_lens_async(t.CodeLensParams(t.TextDocumentIdentifier(uri)))
+    command = (lenses or [])[-1].command
+    assert command is not None
+    assert command.command == "accelopt.showCosts"
+    answer = await editor.execute("costs", *(command.arguments or []))
+    assert (answer["kernel"], answer["dialect"], answer["target"]) == ("scale", "nki", "trn2")
+    assert [cost["target"] for cost in answer["costs"]] == ["trn1", "trn2", "trn3"]
+    assert all("900 us" in cost["time"] for cost in answer["costs"])
+    assert "| trn3 |" in await kernel_hover(editor, uri)

@@ -19,6 +19,7 @@ import { keep, openSettings } from './settings';
 import { StatusItem } from './status';
 import { SuggestionView } from './suggestion';
 import { VersionTree } from './tree';
+import { showCosts } from './targets';
 import { showVersions, tellEnd } from './versions';
 
 let server: Server | undefined;
@@ -74,6 +75,7 @@ export function activate(context: vscode.ExtensionContext): void {
   command('accelopt.showMenu', () => showMenu(running, status.shown));
   command('accelopt.showSuggestion', (shown: never) => suggestions.show(shown));
   command('accelopt.showVersions', (of?: never) => showVersions(running, of));
+  command('accelopt.showCosts', (kernel: never) => showCosts(running, kernel));
   command('accelopt.showPictures', () => pictures.show());
   command('accelopt.acceptSuggestion', (of?: never) => suggestions.accept(of));
   command('accelopt.explainSuggestion', (of?: never) => suggestions.explain(of));

@@ -141,7 +141,7 @@ export class Server implements vscode.Disposable {
         hoverPictures: true,
         icons: true,
         languageModels: lendsModels(),
-        clientCommands: ['accelopt.showSuggestion', 'accelopt.showVersions'],
+        clientCommands: ['accelopt.showSuggestion', 'accelopt.showVersions', 'accelopt.showCosts'],
         settings: serverSettings(),
       },
       middleware: {

@@ -4,7 +4,7 @@ import fs from 'node:fs';
 import { before, beforeEach, test } from 'node:test';
 import { load } from './load.mjs';
 
-let doctor, guide, hosts, models, vscode, asked, answers, secrets;
+let doctor, guide, hosts, models, targets, vscode, asked, answers, secrets;
 const manifest = JSON.parse(fs.readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
 const context = { extension: { packageJSON: manifest }, secrets: {
   store: async (name, key) => { secrets[name] = key; }, delete: async (name) => { delete secrets[name]; },
@@ -15,7 +15,7 @@ const server = {
   execute: async (name, argument) => { asked.push([name, argument]); return answers[name]; },
 };
 
-before(async () => ({ module: { doctor, guide, hosts, models }, vscode } = await load('doctor', 'guide', 'hosts', 'models')));
+before(async () => ({ module: { doctor, guide, hosts, models, targets }, vscode } = await load('doctor', 'guide', 'hosts', 'models', 'targets')));
 beforeEach(() => {
   vscode.begin();
   [asked, answers, secrets] = [[], {}, {}];
@@ -35,6 +35,24 @@ test('a target is chosen among those of its kind of kernel', async () => {
   vscode.person.answers = [/trn3/];
   await guide.chooseTarget(context);
   assert.deepEqual(vscode.person.settings, { 'accelopt.target.nki': 'trn3' });
+});
+
+test('a kernel\'s numbers lead to its cost on each target, one of which is taken', async () => {
+  const costs = [{ target: 'trn2', time: 'est. 2-3 us', bound: 'DMA' }, { target: 'trn1', time: 'est. 4-5 us', bound: '' }];
+  answers.costs = { kernel: 'silu', dialect: 'nki', target: 'trn1', costs };
+  const shown = targets.showCosts(server, { uri: 'file:///k.py', kernel: 'silu' });
+  const [list] = vscode.person.picks;
+  assert.deepEqual([list.items.length, list.busy], [1, true]);
+  await shown;
+  assert.deepEqual([list.items.length, list.busy], [3, false]);
+  assert.deepEqual(list.items.slice(0, 2).map(({ label, description }) => [label, description]), [['trn2', 'est. 2-3 us · DMA'], ['$(check) trn1', 'est. 4-5 us']]);
+  list.selectedItems = [list.items[0]];
+  list.accept();
+  await Promise.resolve();
+  assert.deepEqual(vscode.person.settings, { 'accelopt.target.nki': 'trn2' });
+  list.selectedItems = [list.items[2]];
+  list.accept();
+  assert.deepEqual(asked.at(-1), ['profile', { uri: 'file:///k.py' }]);
 });
 
 test('the doctor lists what is broken first, and mends what it can', async () => {

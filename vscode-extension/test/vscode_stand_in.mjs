@@ -51,6 +51,11 @@ export const window = {
   showWarningMessage: say,
   showErrorMessage: say,
   showInputBox: async () => answer([]),
+  createQuickPick: () => {
+    const list = { onDidAccept: (listener) => (list.accept = listener), onDidHide: (listener) => (list.hide = listener), show() {}, dispose() {} };
+    person.picks.push(list);
+    return list;
+  },
   showQuickPick: async (items, options) => {
     const shown = await items;
     person.picks.push({ items: shown, ...options });

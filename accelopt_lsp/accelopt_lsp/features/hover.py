@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from accelopt_lsp.features.hints import busiest_engine, share_text
+from accelopt_lsp.features.target_table import by_time, time_on
 from accelopt_lsp.features.wording import (
     WRONG,
     change,
@@ -63,6 +64,8 @@ def _kernel(state: Document, kernel: KernelState, result: KernelMeasurement, mar
     if result.case:
         parts.append(f"At {escape(profiled_at(result))}.")
     parts.append(_table(_quantities(result), markdown))
+    if result.latency.us is not None and not kernel.old:
+        parts.append(_on_targets(kernel, markdown))
     if kernel.offers:
         lines = (
             f"- {speedup(s.speedup)}: {escape(s.summary)} ({escape(origin(s))})" for s in kernel.offers[:5]
@@ -74,6 +77,15 @@ def _kernel(state: Document, kernel: KernelState, result: KernelMeasurement, mar
         about.append(f"receipt {result.receipt}")
     parts.append(escape(", ".join(about)))
     return "\n\n".join(parts)
+
+
+def _on_targets(kernel: KernelState, markdown: bool) -> str:
+    """Return what the kernel costs on the targets that somebody asked for, or how to ask."""
+    results = by_time(kernel.on_targets)
+    if not results:
+        return 'On other targets: not computed for this text ("Show the Cost on Other Targets" does).'
+    rows = [(r.target, ", ".join(filter(None, (time_on(r), r.bound))), str(r.latency.known)) for r in results]
+    return _table(rows, markdown)
 
 
 def _summary(state: Document, kernel: KernelState, result: KernelMeasurement) -> Iterator[Row]:

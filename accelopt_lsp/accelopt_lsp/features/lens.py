@@ -65,7 +65,8 @@ def lenses(
             result += _of_versions(line, kernel, where) or _of_sizes(state, line, kernel, where)
         profiling = any(j.kind == "profile" for j in running)
         title = result_title(state, kernel, targets.get(kernel.kernel.dialect, ""), profiling, detail)
-        result.append(Lens(line, title, "profile", where))
+        known = kernel.shown is not None and kernel.shown.latency.us is not None and state.untrusted is None
+        result.append(Lens(line, title, "costs" if known else "profile", where))
     return result
 
 

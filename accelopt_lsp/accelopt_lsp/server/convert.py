@@ -29,6 +29,10 @@ SHOW_SUGGESTION = "accelopt.showSuggestion"
 #: A command of the client that lists the suggestions for a kernel (``{"uri", "kernel"}``) to choose one to look at.
 SHOW_VERSIONS = "accelopt.showVersions"
 
+#: A command of the client that lists what a kernel (``{"uri", "kernel"}``) costs on each target, to choose one, and
+#: offers to profile it again; where the client lacks it, choosing a result profiles.
+SHOW_COSTS = "accelopt.showCosts"
+
 _SEVERITY: dict[Severity, types.DiagnosticSeverity] = {
     "error": types.DiagnosticSeverity.Error,
     "warning": types.DiagnosticSeverity.Warning,
@@ -146,6 +150,10 @@ def lens_command(lens: Lens, client: Client) -> types.Command:
     title = f"$({lens.icon}) {lens.title}" if lens.icon and client.icons else lens.title
     if lens.command == "choose" and SHOW_VERSIONS in client.commands:
         return types.Command(title, SHOW_VERSIONS, arguments=[lens.argument])
+    if lens.command == "costs":
+        if SHOW_COSTS in client.commands:
+            return types.Command(title, SHOW_COSTS, arguments=[lens.argument])
+        return types.Command(title, ACTIONS["profile"].command, arguments=[lens.argument])
     if lens.command != "suggestions":
         return types.Command(title, ACTIONS[lens.command].command, arguments=[lens.argument])
     if SHOW_SUGGESTION in client.commands:

@@ -41,6 +41,13 @@ class KernelState:
     touched: bool = False
     rest_changed: bool = False
     versions: tuple[Version, ...] = ()
+    elsewhere: tuple[KernelMeasurement, ...] = ()
+
+    @property
+    def on_targets(self) -> tuple[KernelMeasurement, ...]:
+        """The measurements of exactly this text for several targets, as far as somebody asked for them."""
+        changed = self.touched or self.rest_changed
+        return tuple(m for m in self.elsewhere if not changed and m.content_hash == self.kernel.content_hash)
 
     @property
     def old(self) -> bool:
@@ -202,6 +209,15 @@ class Document:
         )
         return replace(self, kernels=tuple(kernels))
 
+    def with_target(self, kernel: str, result: KernelMeasurement) -> Document:
+        """Return the state that knows the result of a kernel for one more target."""
+
+        def known(k: KernelState) -> KernelState:
+            others = tuple(m for m in k.on_targets if m.target != result.target)
+            return replace(k, elsewhere=(*others, result)) if k.kernel.name == kernel else k
+
+        return replace(self, kernels=tuple(map(known, self.kernels)))
+
     def with_unfit(self, ids: frozenset[str]) -> Document:
         """Return the state in which exactly these suggestions do not fit the rest of the text."""
         kernels = tuple(replace(k, unfit=ids & {s.id for s in k.suggestions}) for k in self.kernels)
@@ -256,7 +272,8 @@ def _show(state: KernelState, result: KernelMeasurement, rest_hash: str) -> Kern
     )
     before = previous if new_version else state.before
     versions = with_version(state.versions, result, rest_hash=rest_hash)
-    return replace(state, shown=result, before=before, versions=versions)
+    elsewhere = () if new_version else state.elsewhere
+    return replace(state, shown=result, before=before, versions=versions, elsewhere=elsewhere)
 
 
 @dataclass
