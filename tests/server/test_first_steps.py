@@ -67,6 +67,24 @@ async def test_steps_are_told_when_they_are_true(editor: Editor, tmp_path: Path)
     await editor.until(reached, "both steps")
 
 
+async def test_open_documents_without_a_kernel_are_named(editor: Editor, tmp_path: Path) -> None:
+    await editor.begin("vscode", tmp_path, status=True)
+    kernels = editor.open(tmp_path / "k.py", KERNELS)
+    plain = editor.open(tmp_path / "plain.py", "x = 1\n")
+    await editor.title(kernels, "est. 900 us")
+
+    def told(*uris: str) -> bool:
+        return bool(editor.statuses) and editor.statuses[-1].plain == list(uris)
+
+    await editor.until(lambda: told(plain), "the file without a kernel")
+    editor.replace(plain, "x = 1\n", "@nki.jit\ndef x(:\n")  # what does not parse may hold one
+    await editor.until(told, "no file")
+    editor.replace(plain, "@nki.jit\ndef x(:\n", "x = 2\n")
+    await editor.until(lambda: told(plain), "the file without a kernel again")
+    editor.text_document_did_close(t.DidCloseTextDocumentParams(t.TextDocumentIdentifier(plain)))
+    await editor.until(told, "no file after it was closed")
+
+
 async def test_the_log_says_what_numbers_depend_on_and_how_long_each_save_took(
     editor: Editor, tmp_path: Path
 ) -> None:

@@ -2,6 +2,7 @@
 import * as vscode from 'vscode';
 import { SCHEME, namedBy } from './candidate';
 import type { Server } from './server';
+import { tell } from './states';
 
 export interface Place {
   uri: string;
@@ -19,10 +20,10 @@ export function placeOfCursor(): Place | undefined {
   return { uri, line: editor.selection.active.line + 1 };
 }
 
-/** Run a server command on the kernel at the cursor; where there is no Python file, say what to do. */
+/** Run a server command on the kernel at the cursor; in a file without one, say what to do. */
 export async function onKernelAtCursor(server: Server, name: string, more: object = {}): Promise<void> {
   const place = placeOfCursor();
-  if (place) {
+  if (place && !server.isPlain(place.uri)) {
     await server.execute(name, { ...place, ...more });
   } else {
     sayNoKernel();
@@ -31,7 +32,5 @@ export async function onKernelAtCursor(server: Server, name: string, more: objec
 
 /** Say what to do where there is no kernel at the cursor. */
 export function sayNoKernel(): void {
-  const example = vscode.l10n.t('Open an Example');
-  void vscode.window.showInformationMessage(vscode.l10n.t('Open a Python file and put the cursor into a kernel first.'), example)
-    .then((answer) => answer === example && vscode.commands.executeCommand('accelopt.openExample'));
+  void tell('no-kernel', vscode.l10n.t('Open a Python file with a Triton or NKI kernel, and put the cursor into it.'));
 }

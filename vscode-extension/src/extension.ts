@@ -3,7 +3,7 @@ import * as vscode from 'vscode';
 import { actions } from '../../accelopt_lsp/accelopt_lsp/actions.json';
 import { onKernelAtCursor } from './cursor';
 import { showDoctor } from './doctor';
-import { chooseTarget, openExample, showGuide, tick } from './guide';
+import { chooseTarget, openExample, showGuide, showKernels, tick } from './guide';
 import { addHost } from './hosts';
 import { forget, showMemory } from './memory';
 import { installPackages, installServer } from './installation';
@@ -16,6 +16,7 @@ import { onChosenPython } from './python';
 import { askForModelKey } from './secrets';
 import { Server } from './server';
 import { keep, openSettings } from './settings';
+import { tell } from './states';
 import { StatusItem } from './status';
 import { SuggestionView } from './suggestion';
 import { VersionTree } from './tree';
@@ -56,8 +57,14 @@ export function activate(context: vscode.ExtensionContext): void {
   command('accelopt.pause', () => running.execute('pause', {}));
   command('accelopt.showMemory', () => showMemory(running));
   command('accelopt.forget', () => forget(running));
-  command('accelopt.install', async () => (await installServer(context, output)) && running.restart());
-  command('accelopt.installTorch', async () => (await installPackages(context, output)) && running.restart());
+  const installed = async () => {
+    await running.restart();
+    if (running.isRunning) {
+      void tell('no-kernel', vscode.l10n.t('AccelOpt is installed. Kernels are profiled when they are opened and saved.'));
+    }
+  };
+  command('accelopt.install', async () => (await installServer(context, output)) && installed());
+  command('accelopt.installTorch', async () => (await installPackages(context, output)) && installed());
   command('accelopt.chooseInterpreter', () => chooseInterpreter(context, output));
   command('accelopt.trust', () => trust(running));
   command('accelopt.runHere', () => keep({ host: 'local' }));
@@ -67,6 +74,7 @@ export function activate(context: vscode.ExtensionContext): void {
   command('accelopt.chooseTarget', () => chooseTarget(context));
   command('accelopt.openExample', () => openExample(context, output, running));
   command('accelopt.showGuide', () => showGuide(status.shown));
+  command('accelopt.showKernels', () => showKernels(context));
   command('accelopt.doctor', () => showDoctor(running));
   command('accelopt.openSettings', () => openSettings());
   command('accelopt.setModelKey', async () => (await askForModelKey(context)) && running.restart());

@@ -42,6 +42,11 @@ export async function openExample(context: vscode.ExtensionContext, output: vsco
   }
 }
 
+/** Open the page that says which functions are kernels. */
+export async function showKernels(context: vscode.ExtensionContext): Promise<void> {
+  await vscode.commands.executeCommand('markdown.showPreview', vscode.Uri.joinPath(context.extensionUri, 'walkthrough', 'kernels.md'));
+}
+
 interface Target extends vscode.QuickPickItem {
   setting: string;
   value: string;

@@ -2,7 +2,7 @@
 import * as vscode from 'vscode';
 import type { Server } from './server';
 import { openSettings } from './settings';
-import { MENDS, type Status } from './states';
+import { MENDS, inFront, type Status } from './states';
 
 interface Choice extends vscode.QuickPickItem {
   command?: string;
@@ -11,7 +11,8 @@ interface Choice extends vscode.QuickPickItem {
 
 const line = (label: string): Choice => ({ label, kind: vscode.QuickPickItemKind.Separator });
 
-export async function showMenu(server: Server, status: Status): Promise<void> {
+export async function showMenu(server: Server, known: Status): Promise<void> {
+  const status = inFront(known);
   const run = (label: string, command: string): Choice => ({ label, command, run: () => vscode.commands.executeCommand(command) });
   const mends = MENDS[status.state] ?? [];
   const choices: Choice[] = mends.map(({ icon, title, command }) => run(`$(${icon}) ${title}`, command));
@@ -31,7 +32,7 @@ export async function showMenu(server: Server, status: Status): Promise<void> {
   if (jobs.length) {
     choices.push(line(vscode.l10n.t('running')), ...jobs);
   }
-  if (vscode.window.activeTextEditor?.document.languageId === 'python' && server.isRunning) {
+  if (vscode.window.activeTextEditor?.document.languageId === 'python' && server.isRunning && status.state !== 'no-kernel') {
     choices.push(
       line(vscode.l10n.t('this file')),
       run(`$(rocket) ${vscode.l10n.t('Optimize the kernel at the cursor')}`, 'accelopt.optimize'),

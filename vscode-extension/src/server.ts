@@ -45,6 +45,11 @@ export class Server implements vscode.Disposable {
     return this.client?.isRunning() ?? false;
   }
 
+  /** Whether the open document is known to hold no kernel. */
+  isPlain(uri: string): boolean {
+    return this.status.shown.plain?.includes(uri) ?? false;
+  }
+
   /** Start anew; `asked`: because the person said so, and not because something changed. */
   async restart({ asked = false } = {}): Promise<void> {
     this.again = true;

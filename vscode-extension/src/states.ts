@@ -4,12 +4,14 @@ import * as vscode from 'vscode';
 export interface Status {
   state:
     | 'idle' | 'profiling' | 'optimizing' | 'paused' | 'host-unreachable' | 'untrusted' // as the server says
-    | 'starting' | 'not-installed' | 'wrong-interpreter' | 'stopped'; // as the extension knows
+    | 'starting' | 'not-installed' | 'wrong-interpreter' | 'stopped' // as the extension knows
+    | 'no-kernel'; // of the file in front, while nothing else is to be said
   message: string;
   detail?: string;
   target?: string;
   reached?: string[];
   jobs?: { job: string; kind: string; title: string; paused?: boolean }[];
+  plain?: string[];
 }
 
 /** `button` is what a message has room for. */
@@ -41,12 +43,26 @@ export const MENDS: Partial<Record<Status['state'], Mend[]>> = {
     mend('add', vscode.l10n.t('Add a Host...'), vscode.l10n.t('Add a Host...'), 'addHost'),
     OUTPUT,
   ],
+  'no-kernel': [
+    mend('beaker', vscode.l10n.t('Open an Example Kernel'), vscode.l10n.t('Open an Example'), 'openExample'),
+    mend('question', vscode.l10n.t('How Kernels Are Recognised'), vscode.l10n.t('What Is a Kernel?'), 'showKernels'),
+  ],
 };
+
+/** The status as it is for the file in front: a calm one says that this holds no kernel. */
+export function inFront(status: Status): Status {
+  const shown = vscode.window.activeTextEditor?.document.uri.toString();
+  return status.state === 'idle' && shown && status.plain?.includes(shown)
+    ? { ...status, state: 'no-kernel', message: vscode.l10n.t('No kernel in this file'), detail: NO_KERNEL }
+    : status;
+}
+
+const NO_KERNEL = vscode.l10n.t('It has no function with @triton.jit or @nki.jit, so there is nothing to profile.');
 
 /** Say a sentence with what mends the state as buttons; a message that went away is reached again through the menu. */
 export async function tell(state: Status['state'], message: string, more: string[] = []): Promise<string | undefined> {
   const mends = (MENDS[state] ?? []).slice(0, 3);
-  const show = state === 'not-installed' ? vscode.window.showInformationMessage : vscode.window.showErrorMessage;
+  const show = ['not-installed', 'no-kernel'].includes(state) ? vscode.window.showInformationMessage : vscode.window.showErrorMessage;
   const answer = await show(message, ...mends.map(({ button }) => button), ...more);
   const chosen = mends.find(({ button }) => button === answer);
   if (chosen) {

@@ -204,11 +204,53 @@ test('an update that fails leaves the server that was there', async () => {
   assert.match(warned[0], /could not be updated/);
 });
 
-test('every state that a person can be in has a button that is a command', () => {
-  const { contributes } = JSON.parse(fs.readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
-  const commands = contributes.commands.map(({ command }) => command);
-  for (const state of ['not-installed', 'wrong-interpreter', 'stopped', 'untrusted', 'host-unreachable']) {
-    assert.ok(states.MENDS[state].length, state);
-    for (const { command } of states.MENDS[state]) assert.ok(commands.includes(command), command);
-  }
+const read = (name) => fs.readFileSync(new URL(`../${name}`, import.meta.url), 'utf8');
+
+/** What can keep a person from a first number: a state, with buttons, or a finding, with a quick fix that the menu lists. */
+const OBSTACLES = {
+  'no interpreter': { state: 'not-installed' },
+  'another interpreter': { state: 'wrong-interpreter' },
+  'a server that ended': { state: 'stopped' },
+  'no torch': { finding: 'missing-package' },
+  'no kernel': { state: 'no-kernel' },
+  'no problem': { finding: 'no-problem' },
+  'timeout': { finding: 'timeout' },
+  'untrusted': { state: 'untrusted' },
+  'host down': { state: 'host-unreachable' },
+};
+
+for (const [obstacle, { state, finding }] of Object.entries(OBSTACLES)) {
+  test(`${obstacle} has a sentence and what mends it`, async () => {
+    if (state) {
+      const commands = JSON.parse(read('package.json')).contributes.commands.map(({ command }) => command);
+      assert.ok(states.MENDS[state].length);
+      for (const [at, { button, command }] of states.MENDS[state].slice(0, 3).entries()) {
+        vscode.person.answers = [button];
+        await states.tell(state, 'This is why.');
+        assert.equal(vscode.person.said[at].message, 'This is why.');
+        assert.ok(commands.includes(command) && vscode.person.ran[at][0] === command, command);
+      }
+    } else {
+      const { actions } = JSON.parse(read('../accelopt_lsp/accelopt_lsp/actions.json'));
+      const fixed = actions.flatMap(({ offers = {} }) => Object.values(offers)).flatMap(({ kind, fixes = [] }) => (kind.startsWith('quickfix') ? fixes : []));
+      assert.ok(fixed.includes(finding) || read('src/packages.ts').includes(`'${finding}'`), 'a quick fix');
+      assert.match(read(`../accelopt_lsp/accelopt_lsp/pages/${finding}.md`), /\w+ .*\./);
+    }
+  });
+}
+
+test('every state is an obstacle or needs no mending', () => {
+  const named = Object.values(OBSTACLES).map(({ state }) => state).filter(Boolean);
+  assert.deepEqual(Object.keys(states.MENDS).sort(), named.sort());
+});
+
+test('a file without a kernel says so while nothing else is to be said', () => {
+  vscode.window.activeTextEditor = { document: { uri: 'file:///plain.py' } };
+  const status = { state: 'idle', message: 'Ready', plain: ['file:///plain.py'] };
+  const shown = states.inFront(status);
+  assert.equal(shown.state, 'no-kernel');
+  assert.match(shown.detail, /nothing to profile\.$/);
+  assert.equal(states.inFront({ ...status, state: 'profiling' }).state, 'profiling');
+  vscode.window.activeTextEditor = { document: { uri: 'file:///kernel.py' } };
+  assert.equal(states.inFront(status).state, 'idle');
 });

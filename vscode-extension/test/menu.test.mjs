@@ -34,6 +34,14 @@ test('what mends the file in front: no problem, a limit, a missing package', asy
   assert.deepEqual(vscode.person.ran, [['fix R', 1]]);
 });
 
+test('a file without a kernel: an example and the page first, and nothing about its kernels', async () => {
+  vscode.window.activeTextEditor = { document: { languageId: 'python', uri: 'file:///k.py', lineCount: 9 } };
+  await menu.showMenu(server, { state: 'idle', message: 'Ready', plain: ['file:///k.py'] });
+  assert.deepEqual(labels().slice(1, 3), states.MENDS['no-kernel'].map(({ icon, title }) => `$(${icon}) ${title}`));
+  assert.ok(!labels().includes('this file'));
+  assert.match(vscode.person.picks[0].title, /No kernel in this file/);
+});
+
 test('where nothing is wrong the menu begins with the file', async () => {
   vscode.window.activeTextEditor = { document: { languageId: 'python', uri: 'file:///k.py', lineCount: 9 } };
   await menu.showMenu(server, { state: 'idle', message: 'Ready' });

@@ -161,7 +161,7 @@ class AccelOptServer(LanguageServer):
         )
         editor, state = EditorConnection(self), StateStore()
         configuration, documents = SettingsCache(lambda text: editor.say(text, "warning")), Documents(self)
-        status = StatusLine(self._send_status, editor.note, self._untrusted)
+        status = StatusLine(self._send_status, editor.note, self._untrusted, self._plain)
         jobs = JobRegistry(changed=self.work_changed, failed=self.job_failed)
         tasks = BackgroundTasks(failed=self.task_failed)
         models = EditorModelClient(editor, jobs)
@@ -184,11 +184,15 @@ class AccelOptServer(LanguageServer):
             files=files,
             work_changed=self.work_changed,
         )
+        documents.read.listen(lambda _: self._update_status())
         self._closing, self._closed = False, asyncio.Event()
 
     def work_changed(self) -> None:
-        self.session.status.update(self.session.jobs.running())
+        self._update_status()
         self.session.work()
+
+    def _update_status(self) -> None:
+        self.session.status.update(self.session.jobs.running())
 
     def job_failed(self, job: BackgroundJob, error: Exception) -> None:
         """Tell why a job ended: an expected reason as it is, a bug as such."""
@@ -214,7 +218,7 @@ class AccelOptServer(LanguageServer):
 
     async def begin(self, steps: Sequence[Callable[[], Awaitable[object]]]) -> None:
         """Take the steps, in turn, that follow ``initialized``: ask the client for what needs asking."""
-        self.session.status.update(self.session.jobs.running())
+        self._update_status()
         for step in steps:
             try:
                 await step()
@@ -233,6 +237,14 @@ class AccelOptServer(LanguageServer):
         return next(
             (file.untrusted for file in self.session.state.files() if file.untrusted and file.kernels), None
         )
+
+    def _plain(self) -> list[str]:
+        """Return the open documents that were read and hold no kernel; what does not parse may hold one."""
+        return [
+            file.uri
+            for file in self.session.state.files()
+            if file.read and not (file.kernels or file.findings)
+        ]
 
     async def prepare_answers(self) -> None:
         """Have the code for the usual answers generated ahead: the first one would take 20 ms more. It waits until the

@@ -22,7 +22,7 @@ _BUSY: dict[str, State] = {"optimize": "optimizing", "profile": "profiling"}
 @dataclass(frozen=True)
 class Status:
     """``message`` is one line, ``detail`` what to do about it; ``jobs`` are the running ones. ``reached`` are the
-    steps of a first run that are true."""
+    steps of a first run that are true, ``plain`` the open documents without a kernel."""
 
     state: State
     message: str
@@ -30,12 +30,13 @@ class Status:
     target: str = ""
     jobs: tuple[dict[str, Any], ...] = ()
     reached: tuple[Step, ...] = ()
+    plain: tuple[str, ...] = ()
 
 
 class StatusLine:
     """Tells the client the status, by ``send``, whenever it changes; ``log`` is for what comes once.
 
-    ``untrusted`` returns a folder of open kernels that nobody trusts.
+    ``untrusted`` returns a folder of open kernels that nobody trusts, ``plain`` the open documents without a kernel.
     """
 
     def __init__(
@@ -43,8 +44,9 @@ class StatusLine:
         send: Callable[[dict[str, Any]], None],
         log: Callable[[str], None] = lambda message: None,
         untrusted: Callable[[], Path | None] = lambda: None,
+        plain: Callable[[], Iterable[str]] = tuple,
     ) -> None:
-        self._send, self.log, self._untrusted = send, log, untrusted
+        self._send, self.log, self._untrusted, self._plain = send, log, untrusted, plain
         self.target = ""
         self.host_problem: str | None = None
         self.isolation = ""
@@ -61,10 +63,12 @@ class StatusLine:
         self.host_problem = None
 
     def update(self, jobs: Iterable[BackgroundJob]) -> Status:
-        status = replace(self._now(tuple(jobs)), reached=tuple(sorted(self.reached)))
+        status = self._now(tuple(jobs))
+        status = replace(status, reached=tuple(sorted(self.reached)), plain=tuple(sorted(self._plain())))
         if status != self._last:
             self._last = status
-            self._send({**asdict(status), "jobs": list(status.jobs), "reached": list(status.reached)})
+            plain = {name: list(value) for name, value in vars(status).items() if isinstance(value, tuple)}
+            self._send({**asdict(status), **plain})
         return status
 
     def _now(self, jobs: tuple[BackgroundJob, ...]) -> Status:
