@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from accelopt_agent.candidate import Candidate
@@ -92,9 +92,11 @@ class SuggestionFound:
 
 @dataclass(frozen=True)
 class ProgressText:
-    """One line for a person: the current activity, or a fault and its consequence."""
+    """One line for a person: the current activity, or a fault and its consequence. ``tokens`` are those of all calls
+    of a model so far."""
 
     text: str
+    tokens: int = field(default=0, kw_only=True)
 
 
 @dataclass(frozen=True)

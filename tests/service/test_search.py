@@ -11,17 +11,26 @@ import pytest
 from support.nki_kernels import SILU
 
 from accelopt_agent.candidate import Candidate
-from accelopt_agent.events import CandidateTried, Finished, ModelSkipped, ProgressText, SuggestionFound, Usage
+from accelopt_agent.events import (
+    BaselineMeasured,
+    CandidateJudged,
+    CandidateTried,
+    Finished,
+    ModelSkipped,
+    ProgressText,
+    SuggestionFound,
+    Usage,
+)
 from accelopt_agent.model.editor_request import no_models
 from accelopt_agent.search.control import SearchControl
 from accelopt_agent.suggestions.suggestion import Speedup, Suggestion
-from accelopt_lsp.features.search_line import SearchLine
+from accelopt_lsp.features.search_line import SearchLine, SearchProgress
 from accelopt_lsp.service.protocol import FileRequest, SearchRequest
 from accelopt_lsp.service.search import optimize_request, search_events
 from accelopt_lsp.settings.load import Settings, load_settings
 from accelopt_profiling.examination import examine
 from accelopt_profiling.gate.verdict import Verdict
-from accelopt_profiling.measurement import Latency
+from accelopt_profiling.measurement import KernelMeasurement, Latency
 from accelopt_profiling.quantity import Known
 
 
@@ -35,16 +44,47 @@ def suggestion(value: float) -> Suggestion:
 
 
 def test_the_line_says_how_far_it_is_and_what_is_tried() -> None:
-    formatter = SearchLine("silu", 40)
+    seconds = iter([100.0, 134.2, 225.0])
+    formatter = SearchLine("silu", 40, lambda: next(seconds))
     first = formatter.of(ProgressText("silu: checking that it is right: Widen."))
-    assert first == ("0 of 40 tried: checking that it is right: Widen.", 0.0)
+    assert first is not None
+    assert str(first) == "0 of 40 tried in 34 s: checking that it is right: Widen."
+    assert first.share == 0.0
     formatter.of(SuggestionFound(suggestion(2.0)))
     formatter.of(SuggestionFound(suggestion(1.5)))
     later = formatter.of(ProgressText("silu: " + "very " * 40 + "long"))
     assert later is not None
-    assert later[0].startswith("0 of 40 tried, best 2.0x est.: very very")
-    assert later[0].endswith("...")
-    assert len(later[0]) < 120
+    assert str(later).startswith("0 of 40 tried in 2 min 5 s, best 2.0x est.: very very")
+    assert str(later).endswith("...")
+    assert len(str(later)) < 130
+
+
+def test_a_better_version_without_a_verdict_is_said_to_be_unproved() -> None:
+    formatter = SearchLine("silu", 40, lambda: 0.0)
+
+    def tried(number: int, us: float) -> tuple[Candidate, SearchProgress]:
+        candidate = Candidate("silu", f"t{number}", "rule:widen", "Widen.")
+        latency = Latency(us, us, us, Known.ESTIMATED)
+        progress = formatter.of(CandidateTried(number, candidate, outcome="faster", latency=latency))
+        assert progress is not None
+        return candidate, progress
+
+    measured = KernelMeasurement(
+        "silu", "nki", "trn1", "local", latency=Latency(8.0, 8.0, 8.0, Known.ESTIMATED)
+    )
+    formatter.of(BaselineMeasured("silu", measured))
+    _, progress = tried(1, 4.0)
+    assert (progress.best, progress.unproved) == ("", "2.0x est.")
+    fast, progress = tried(2, 2.0)
+    assert "4.0x est. not proved" in str(progress)
+    refused = formatter.of(CandidateJudged(fast, Verdict(False)))
+    assert refused is not None
+    assert refused.unproved == "2.0x est."
+    formatter.of(SuggestionFound(suggestion(3.0)))
+    asked = formatter.of(ProgressText("silu: asking the planner (about 3,200 tokens)", tokens=12400))
+    assert asked is not None
+    assert (asked.best, asked.unproved, asked.tokens) == ("3.0x est.", "", 12400)
+    assert "best 3.0x est., 12,400 tokens: asking the planner" in str(asked)
 
 
 def test_how_a_version_came_out_is_not_cut_and_its_last_step_is_told() -> None:
@@ -52,7 +92,8 @@ def test_how_a_version_came_out_is_not_cut_and_its_last_step_is_told() -> None:
     event = CandidateTried(3, Candidate("silu", "", "rule:widen", chain), "faster", Latency())
     progress = SearchLine("silu", 40).of(event)
     assert progress is not None
-    assert progress[0].startswith("3 of 40 tried: faster, unchecked: Widen the tile")
+    assert ": faster, unchecked: Widen the tile" in str(progress)
+    assert str(progress).startswith("3 of 40 tried in ")
     short = Candidate("silu", "", "rule:b", "A; then: B; then: C.")
     assert short.last_step == "C (after 2 other steps)"
 

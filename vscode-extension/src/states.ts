@@ -10,8 +10,18 @@ export interface Status {
   detail?: string;
   target?: string;
   reached?: string[];
-  jobs?: { job: string; kind: string; title: string; paused?: boolean }[];
+  jobs?: Job[];
   plain?: string[];
+}
+
+/** What runs; `started` in seconds since the epoch. */
+export interface Job {
+  job: string;
+  kind: string;
+  title: string;
+  paused?: boolean;
+  started?: number;
+  progress?: { budget: number; tried: number; best: string; unproved: string; tokens: number; doing: string } | null;
 }
 
 /** `button` is what a message has room for. */

@@ -23,6 +23,7 @@ const say = async (message, ...choices) => {
 export const env = { remoteName: undefined };
 export const workspace = {
   get isTrusted() { return person.trusted; },
+  asRelativePath: (uri) => uri.pathname,
   workspaceFolders: [],
   onDidChangeTextDocument: () => disposable,
   getConfiguration: (section) => {
@@ -82,3 +83,13 @@ export class Range {}
 export const ViewColumn = { Beside: -2 };
 export const Uri = { parse: (text) => new URL(text), joinPath: (base, ...names) => [base, ...names].join('/') };
 export const Disposable = { from: () => disposable };
+export const TreeItemCollapsibleState = { None: 0, Collapsed: 1, Expanded: 2 };
+export class TreeItem {
+  constructor(label, collapsibleState = 0) { Object.assign(this, { label, collapsibleState }); }
+}
+export class ThemeIcon {
+  constructor(id) { this.id = id; }
+}
+export class MarkdownString {
+  constructor(value) { this.value = value; }
+}

@@ -6,7 +6,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import aclosing
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import PurePath
 from typing import Any
 
@@ -34,7 +34,7 @@ class Searches:
         self._editor, self._state = session.editor, session.state
         self._jobs, self._tasks = session.jobs, session.tasks
         self._service, self._configuration = session.service, session.configuration
-        self._files = session.files
+        self._files, self._status = session.files, session.status
         self._consent, self._pages = session.consent, pages
 
     def actions(self) -> Mapping[str, Handler]:
@@ -144,8 +144,10 @@ class Searches:
         line = SearchLine(name, file.settings.search.candidates)
         async with aclosing(self._service.optimize(file, name, request)) as events:
             async for event in events:
-                if (search_event := line.of(event)) is not None:
-                    progress.report(*search_event)
+                if (now := line.of(event)) is not None:
+                    progress.report(str(now), now.share)
+                    self._jobs.note(job.id, asdict(now))
+                    self._status.update(self._jobs.running())
                 if isinstance(event, SuggestionFound):
                     by_id[event.suggestion.id] = event.suggestion
                     self._state.suggest(job.uri, name, tuple(best_first(by_id.values())))

@@ -72,9 +72,8 @@ class StatusLine:
         return status
 
     def _now(self, jobs: tuple[BackgroundJob, ...]) -> Status:
-        listed = tuple(
-            {"job": j.id, "kind": j.kind, "uri": j.uri, "title": j.title, "paused": j.paused} for j in jobs
-        )
+        fields = ("kind", "uri", "title", "paused", "started", "progress")
+        listed = tuple({"job": j.id, **{name: getattr(j, name) for name in fields}} for j in jobs)
         for kind, state in _BUSY.items():
             for job in jobs:
                 if job.kind == kind and job.paused:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable, Coroutine, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
@@ -25,7 +26,8 @@ STOPPING_SECONDS = 15.0
 class BackgroundJob:
     """One piece of long work: the name of its action, its document, and its title for people.
 
-    A ``paused`` search begins nothing new.
+    A ``paused`` search begins nothing new. ``started`` is in seconds since the epoch; ``progress`` is how far a search
+    is, as plain data.
     """
 
     kind: str
@@ -33,6 +35,8 @@ class BackgroundJob:
     title: str
     kernel: str | None = None
     paused: bool = False
+    started: float = field(default_factory=time.time)
+    progress: dict[str, Any] | None = None
     id: str = field(default_factory=lambda: uuid4().hex[:12])
 
     @classmethod
@@ -93,10 +97,17 @@ class JobRegistry:
         """Note that a job rests, or goes on; False when it is not running (any more)."""
         if job_id not in self._running:
             return False
-        job, task = self._running[job_id]
-        self._running[job_id] = (replace(job, paused=paused), task)
+        self._change(job_id, paused=paused)
         self.changed()
         return True
+
+    def note(self, job_id: str, progress: dict[str, Any]) -> None:
+        """Note how far a running job is; ``changed`` is not told of it."""
+        self._change(job_id, progress=progress)
+
+    def _change(self, job_id: str, **fields: Any) -> None:
+        job, task = self._running[job_id]
+        self._running[job_id] = (replace(job, **fields), task)
 
     def cancel_for(self, uri: str, kind: str | None = None) -> list[asyncio.Task[None]]:
         """Cancel the jobs of a document, all or of one kind; returns their tasks, which may still be cleaning up."""

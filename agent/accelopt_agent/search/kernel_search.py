@@ -114,22 +114,27 @@ class KernelSearch:
                     continue
                 awaited = self._control.over() if self._control.on else self._meter.news_came()
                 ended = await self._scheduler.finished(self._meter.seconds_left, awaited)
-                for line in self._meter.take_news():
-                    yield ProgressText(f"{self.root.kernel.name}: {line}")
+                for event in self._news():
+                    yield event
                 for step, task in ended:
                     for event in await self._take(step, task):
                         yield event
                 if trouble := self._recorder.new_trouble():
                     yield ProgressText(trouble)
             await self._write_lessons()
-            for line in self._meter.take_news():
-                yield ProgressText(f"{self.root.kernel.name}: {line}")
+            for event in self._news():
+                yield event
             if reached := self._goal_reached():
                 yield ProgressText(reached)
             elif spent := self._meter.spent():
                 raise BudgetExhaustedError(spent)
         finally:
             await self._scheduler.cancel_all()
+
+    def _news(self) -> list[Event]:
+        """Return what the meter was told since the last call."""
+        kernel, tokens = self.root.kernel.name, self._meter.tokens_in + self._meter.tokens_out
+        return [ProgressText(f"{kernel}: {line}", tokens=tokens) for line in self._meter.take_news()]
 
     async def _check_best(self) -> AsyncGenerator[Event, None]:
         """When the time is up: let the check that runs end, or check the best version without one. That is the only
