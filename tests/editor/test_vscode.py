@@ -275,6 +275,7 @@ if "ACCELOPT_FETCH_TORCH" in os.environ:  # 0.4 GB to fetch, 1.7 GB on disk
 
 @pytest.mark.parametrize(("kernel", "button"), FIRST_RUNS.items())
 def test_five_clicks_lead_from_a_machine_without_the_server_to_an_accepted_version(tmp_path, kernel, button):
+    """With torch it is followed to the first number of a Triton kernel."""
     workspace = tmp_path / "work"
     workspace.mkdir()
     for name in (kernel, kernel.replace(".py", "_problem.py")) if kernel else ():
@@ -292,7 +293,7 @@ def test_five_clicks_lead_from_a_machine_without_the_server_to_an_accepted_versi
     assert "est." in state["lens"]
     assert len(state["clicks"]) <= 5, state["clicks"]
     assert state["pressed"] == {"mouse": len(state["clicks"]) + state["repeated"], "keys": 0}
-    assert memory_stats(tmp_path / "memory.db")["pairs"] == 1
+    assert kernel or memory_stats(tmp_path / "memory.db")["pairs"] == 1
 
 
 def without_server(folder: Path) -> dict[str, str]:
