@@ -269,6 +269,19 @@ class Memory:
         with self.connection.reading() as db:
             return [_stored(row) for row in db.query(query, values)]
 
+    def suggestions_by_pair(self) -> dict[str, list[StoredSuggestion]]:
+        """Return by the id of a pair the suggestions with a step that repeats it, oldest first."""
+        with self.connection.reading() as db:
+            rows = db.query("SELECT * FROM suggestions WHERE instr(body_json, '\"memory:') ORDER BY number")
+            stored = [_stored(row) for row in rows]
+        by_pair: dict[str, list[StoredSuggestion]] = {}
+        for suggestion in stored:
+            for step in dict.fromkeys(suggestion.body.get("steps", ())):
+                kind, _, pair = step.partition(":")
+                if kind == "memory":
+                    by_pair.setdefault(pair, []).append(suggestion)
+        return by_pair
+
     def set_suggestion_state(self, suggestion: str, state: SuggestionState) -> None:
         """Raises KeyError: there is no such suggestion."""
         with self.connection.writing() as db:

@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from accelopt_agent.experience.standing import standings_for_kernel, standings_with_words
 from accelopt_lsp.errors import UserError
+from accelopt_lsp.features.memory_list import memory_list, pair_texts
 from accelopt_lsp.features.memory_page import forget_pair, memory_page
 from accelopt_memory.features import kernel_features
 from accelopt_memory.memory import Memory
@@ -65,3 +67,24 @@ def test_a_pair_is_forgotten_by_the_beginning_of_its_id(memory: Memory) -> None:
             forget_pair(wrong, memory)
     assert forget_pair(pair.id[:6], memory) == f"Forgot the pair {pair.id}."
     assert memory.pairs() == []
+
+
+def test_the_list_holds_a_projects_pairs_with_what_each_was_used_for(memory: Memory, tmp_path: Path) -> None:
+    (first,) = memory.pairs()
+    own, other = (
+        replace(first, kernel=name, file=str(tmp_path / folder / "k.py"), created="")
+        for name, folder in (("mine", "here"), ("theirs", "there"))
+    )
+    for pair in (own, other):
+        memory.add_pair(pair)
+    body = {"id": "s1", "run": "r", "file": "/x/k.py", "base_hash": "b", "kernel": "twice"}
+    memory.save_suggestion({**body, "steps": ["rule:add", f"memory:{own.id}"]}, "accepted")
+    memory.save_suggestion({**body, "id": "s2", "steps": ["rule:add"], "summary": f"memory:{own.id}"})
+    (row,) = memory_list([str(tmp_path / "here")], memory)
+    assert (row["id"], row["kernel"], row["gain"]) == (own.id, "mine", "1.50x estimated")
+    assert row["tries"] == "It was tried on 3 kernels, helped on 2, failed or was undone on 1."
+    assert row["uses"] == [{"id": "s1", "kernel": "twice", "file": "/x/k.py", "state": "accepted"}]
+    assert [row["kernel"] for row in memory_list([str(tmp_path)], memory)] == ["theirs", "mine"]
+    assert pair_texts(own.id, memory) == {"slow": own.slow_text, "fast": own.fast_text}
+    with pytest.raises(UserError, match="no pair"):
+        pair_texts("zzzz", memory)

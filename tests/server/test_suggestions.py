@@ -247,6 +247,8 @@ async def test_what_is_remembered_is_shown_and_forgotten_after_a_question(
     await editor.execute("forget", {"uri": uri, "id": "ef01"})
     await editor.message("Forgot the pair ef01.")
     assert not any("abcd." in shown.message for shown in editor.messages)
+    assert (await editor.execute("pairs", {}))["pairs"] == [{"id": "abcd", "folders": [str(tmp_path)]}]
+    assert await editor.execute("pairs", {"id": "abcd"}) == {"slow": "abcd before", "fast": "abcd after"}
 
 
 @pytest.mark.slow

@@ -20,6 +20,7 @@ import re
 import sys
 from collections.abc import AsyncGenerator, Sequence
 from pathlib import Path
+from typing import Any
 
 from accelopt_agent.events import Event, Finished, ProgressText, SuggestionFound, Usage
 from accelopt_agent.migration.comparison import ComparedMigration
@@ -146,6 +147,12 @@ class Scripted:
 
     async def memory_with_words(self, words: str, settings: Settings) -> str:
         return f"# Remembered changes: {words}\n\nnone\n"
+
+    async def memory_list(self, folders: Sequence[str], settings: Settings) -> list[dict[str, Any]]:
+        return [{"id": "abcd", "folders": list(folders)}]
+
+    async def pair_texts(self, pair: str, settings: Settings) -> dict[str, str]:
+        return {"slow": f"{pair} before", "fast": f"{pair} after"}
 
     async def forget(self, pair: str, settings: Settings) -> str:
         return f"Forgot the pair {pair}."

@@ -11,6 +11,7 @@ import { chooseInterpreter } from './interpreter';
 import { showMenu } from './menu';
 import { addModel, chooseModel } from './models';
 import { PackageFixes } from './packages';
+import { PAIR_SCHEME, PairTree } from './pairs';
 import { PicturePanel } from './pictures';
 import { onChosenPython } from './python';
 import { askForModelKey } from './secrets';
@@ -31,18 +32,24 @@ export function activate(context: vscode.ExtensionContext): void {
   const running = (server = new Server(context, output, status));
   const suggestions = new SuggestionView(running);
   const tree = new VersionTree(running);
+  const pairs = new PairTree(running);
   const pictures = new PicturePanel(context, running);
   const command = (id: string, run: (...given: never[]) => unknown) =>
     context.subscriptions.push(vscode.commands.registerCommand(id, run));
 
   context.subscriptions.push(
-    output, status, running, suggestions, tree, pictures, vscode.window.registerTreeDataProvider('accelopt.versions', tree),
+    output, status, running, suggestions, tree, pairs, pictures,
+    vscode.window.registerTreeDataProvider('accelopt.versions', tree),
+    vscode.window.registerTreeDataProvider('accelopt.memory', pairs),
+    vscode.workspace.registerTextDocumentContentProvider(PAIR_SCHEME, pairs),
     running.onSearchEnded((ended) => void tellEnd(running, ended)),
     running.onVersions((uri) => {
       tree.refresh();
+      pairs.refresh();
       void suggestions.refresh(uri);
     }),
     status.onChanged((shown) => tree.tell(shown)),
+    status.onChanged((shown) => pairs.tell(shown)),
     status.onChanged(tick),
     vscode.workspace.onDidCloseTextDocument((document) => suggestions.closed(document)),
   );
@@ -56,7 +63,8 @@ export function activate(context: vscode.ExtensionContext): void {
   command('accelopt.cancel', () => running.execute('cancel', {}));
   command('accelopt.pause', () => running.execute('pause', {}));
   command('accelopt.showMemory', () => showMemory(running));
-  command('accelopt.forget', () => forget(running));
+  command('accelopt.forget', (row?: never) => forget(running, row));
+  command('accelopt.showPair', (pair: never) => pairs.show(pair));
   const installed = async () => {
     await running.restart();
     if (running.isRunning) {

@@ -15,8 +15,12 @@ export async function showMemory(server: Server): Promise<void> {
   }
 }
 
-/** Forget one for good. */
-export async function forget(server: Server): Promise<void> {
+/** Forget one for good: the one of the side bar, else the one whose id the person enters. */
+export async function forget(server: Server, row?: { pair: { id: string } }): Promise<void> {
+  if (row) {
+    await server.execute('forget', { id: row.pair.id });
+    return;
+  }
   const uri = vscode.window.activeTextEditor?.document.uri.toString();
   const id = await vscode.window.showInputBox({
     title: vscode.l10n.t('Forget a remembered change'),

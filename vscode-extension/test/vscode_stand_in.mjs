@@ -81,7 +81,12 @@ export class EventEmitter {
 }
 export class Range {}
 export const ViewColumn = { Beside: -2 };
-export const Uri = { parse: (text) => new URL(text), joinPath: (base, ...names) => [base, ...names].join('/') };
+export const Uri = {
+  parse: (text) => new URL(text),
+  file: (path) => new URL(`file://${path}`),
+  from: ({ scheme, path, query }) => ({ scheme, path, query }),
+  joinPath: (base, ...names) => [base, ...names].join('/'),
+};
 export const Disposable = { from: () => disposable };
 export const TreeItemCollapsibleState = { None: 0, Collapsed: 1, Expanded: 2 };
 export class TreeItem {

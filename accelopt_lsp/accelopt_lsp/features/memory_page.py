@@ -7,6 +7,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterator, Sequence
 
+from accelopt_agent.experience.experience import TrackRecord
 from accelopt_agent.experience.standing import PairStanding, standings_for_kernel, standings_with_words
 from accelopt_agent.model.prompt_templates import fenced
 from accelopt_lsp.errors import UserError
@@ -37,7 +38,7 @@ def _row(one: PairStanding) -> str:
     pair = one.pair
     alike = "" if one.similarity is None else f"{100 * one.similarity:.0f} %"
     return (
-        f"| `{pair.id}` | {_line(pair.summary)} | {_line(pair.kernel)} | {_gain(one)} | {alike} |"
+        f"| `{pair.id}` | {_line(pair.summary)} | {_line(pair.kernel)} | {gain(one)} | {alike} |"
         f" {one.expected:.2f}x time |"
     )
 
@@ -53,12 +54,7 @@ def _facts(one: PairStanding) -> Iterator[str]:
     pair, record = one.pair, one.record
     if one.similarity is not None:
         yield f"Its slow side is {100 * one.similarity:.0f} % like this kernel."
-    if record.tasks:
-        failed = f", failed or was undone on {record.failed}" if record.failed else ""
-        tasks = "1 kernel" if record.tasks == 1 else f"{record.tasks} kernels"
-        yield f"It was tried on {tasks}, helped on {record.helped}{failed}."
-    else:
-        yield "It was not tried on other kernels yet."
+    yield tries(record)
     if pair.slow.us is not None and pair.fast.us is not None:
         yield f"{duration_interval(pair.slow)} before, {duration_interval(pair.fast)} after, on {_line(pair.target)}."
     if pair.bound:
@@ -76,7 +72,16 @@ def _facts(one: PairStanding) -> Iterator[str]:
         yield f"Why it helped, as the model said: {_line(pair.lesson)}"
 
 
-def _gain(one: PairStanding) -> str:
+def tries(record: TrackRecord) -> str:
+    """Return what a change did on other kernels, as a sentence."""
+    if not record.tasks:
+        return "It was not tried on other kernels yet."
+    failed = f", failed or was undone on {record.failed}" if record.failed else ""
+    tasks = "1 kernel" if record.tasks == 1 else f"{record.tasks} kernels"
+    return f"It was tried on {tasks}, helped on {record.helped}{failed}."
+
+
+def gain(one: PairStanding) -> str:
     return "not known" if one.pair.speedup is None else f"{times(one.pair.speedup)} {one.pair.fast.known}"
 
 

@@ -195,6 +195,16 @@ class LocalService:
         view = await _imported("accelopt_lsp.features.memory_page")
         return str(await self._memory.use(settings, lambda m: view.words_page(words, m)))
 
+    async def memory_list(self, folders: Sequence[str], settings: Settings) -> list[dict[str, Any]]:
+        view = await _imported("accelopt_lsp.features.memory_list")
+        rows: list[dict[str, Any]] = await self._memory.use(settings, lambda m: view.memory_list(folders, m))
+        return rows
+
+    async def pair_texts(self, pair: str, settings: Settings) -> dict[str, str]:
+        view = await _imported("accelopt_lsp.features.memory_list")
+        texts: dict[str, str] = await self._memory.use(settings, lambda m: view.pair_texts(pair, m))
+        return texts
+
     async def forget(self, pair: str, settings: Settings) -> str:
         view = await _imported("accelopt_lsp.features.memory_page")
         return str(await self._memory.use(settings, lambda m: view.forget_pair(pair, m)))

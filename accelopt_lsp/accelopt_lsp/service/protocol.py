@@ -224,6 +224,13 @@ class Service(Protocol):
     async def memory_with_words(self, words: str, settings: Settings) -> str:
         """Return the page about the remembered changes that hold these words. Raises UserError."""
 
+    async def memory_list(self, folders: Sequence[str], settings: Settings) -> list[dict[str, Any]]:
+        """Return the accepted pairs of files below ``folders``, newest first: ``{"id", "kernel", "file", "summary",
+        "gain", "created", "tries", "uses": [{"id", "kernel", "file", "state"}, ...]}``. Raises UserError."""
+
+    async def pair_texts(self, pair: str, settings: Settings) -> dict[str, str]:
+        """Return the files before (``slow``) and after (``fast``) a pair's change. Raises UserError: there is none."""
+
     async def forget(self, pair: str, settings: Settings) -> str:
         """Delete a pair by its id, or the beginning of it, for good; returns in words what was deleted. Raises
         UserError: there is none, or several."""

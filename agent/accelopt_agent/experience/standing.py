@@ -46,6 +46,11 @@ def standings_with_words(memory: Memory, words: str) -> list[PairStanding]:
     return _standings(memory, [(pair, None) for pair in pairs if pair is not None], None, "")
 
 
+def standings_of(memory: Memory, pairs: Iterable[Pair]) -> list[PairStanding]:
+    """Return how each of the pairs stands. Raises MemoryUnavailableError."""
+    return _standings(memory, [(pair, None) for pair in pairs], None, "")
+
+
 def _standings(
     memory: Memory, matches: Iterable[Match | tuple[Pair, None]], bound: str | None, target: str
 ) -> list[PairStanding]:
