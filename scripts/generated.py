@@ -5,7 +5,7 @@
 
 From ``settings/schema.json``: the classes of ``settings/values.py``, the JSON schema of ``accelopt.toml`` and the
 settings of the extension.
-From ``actions.json``: the commands of the extension's palette and their titles.
+From ``actions.json``: the commands of the extension's palette and their titles, and its tools for language models.
 """
 
 from __future__ import annotations
@@ -188,6 +188,40 @@ def palette() -> list[dict[str, Any]]:
     return [{"name": a["name"], **a["palette"]} for a in table["actions"] if "palette" in a] + table["client"]
 
 
+#: What a language model is told of each input of a tool.
+INPUTS = {
+    "file": "The Python file: its absolute path, or one relative to the workspace.",
+    "kernel": "The name of one kernel of the file; left out: all of them.",
+}
+
+
+def model_tools() -> dict[str, list[dict[str, Any]]]:
+    """Return what VS Code offers to language models: the tools, and a chat participant with a command for each."""
+    rows = _read(PACKAGE / "actions.json")["tools"]
+    tools = [
+        {
+            "name": f"accelopt_{row['name']}",
+            "displayName": row["title"],
+            "toolReferenceName": f"accelopt-{row['name']}",
+            "canBeReferencedInPrompt": True,
+            "modelDescription": row["does"],
+            "userDescription": row["title"],
+            "when": "isWorkspaceTrusted",
+            "inputSchema": {
+                "type": "object",
+                "properties": {
+                    name: {"type": "string", "description": INPUTS[name]} for name in row["inputs"]
+                },
+                "required": [name for name in row["inputs"] if name == "file"],
+            },
+        }
+        for row in rows
+    ]
+    commands = [{"name": row["name"], "description": row["title"]} for row in rows]
+    participant = {"id": "accelopt.chat", "name": "accelopt", "fullName": "AccelOpt", "commands": commands}
+    return {"languageModelTools": tools, "chatParticipants": [participant]}
+
+
 def manifest() -> str:
     """The extension's manifest, with the settings and the commands of today."""
     content = _read(EXTENSION / "package.json")
@@ -208,6 +242,7 @@ def manifest() -> str:
     contributes["menus"]["commandPalette"] = [
         {"command": f"accelopt.{row['name']}", "when": row["when"]} for row in palette() if "when" in row
     ]
+    contributes.update(model_tools())
     return _json(content)
 
 

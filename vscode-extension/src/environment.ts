@@ -25,6 +25,14 @@ export interface FoundServer {
   why: string;
 }
 
+/** The program and arguments that serve coding agents below a folder, from where the server comes from. */
+export function mcpCommand({ command, args }: FoundServer, folder: string): [string, string[]] {
+  const own = ['mcp', '--root', folder];
+  return args.length
+    ? [command, ['-c', `${NOT_FROM_HERE}; from accelopt_lsp.cli.main import main; main()`, ...own]]
+    : [command.replace(/-lsp$/, ''), own];
+}
+
 /** What is wrong with the setting, in words for a person. */
 export class WrongInterpreter extends Error {}
 
@@ -117,7 +125,7 @@ async function fill(
 function server(context: vscode.ExtensionContext): string[] {
   const bundled = path.join(context.extensionPath, 'bundled');
   const wheel = fs.existsSync(bundled) ? fs.readdirSync(bundled).find((name) => name.endsWith('.whl')) : undefined;
-  return [`${wheel ? path.join(bundled, wheel) : 'accelopt-lsp'}[model]`];
+  return [`${wheel ? path.join(bundled, wheel) : 'accelopt-lsp'}[model,mcp]`];
 }
 
 /** The newest Python on the path that can have the server. */

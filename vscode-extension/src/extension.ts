@@ -1,6 +1,7 @@
 // The extension's wiring: what it registers, and what happens when trust or settings change.
 import * as vscode from 'vscode';
 import { actions } from '../../accelopt_lsp/accelopt_lsp/actions.json';
+import { registerMcp } from './agents';
 import { onKernelAtCursor } from './cursor';
 import { showDoctor } from './doctor';
 import { chooseTarget, openExample, showGuide, showKernels, tick } from './guide';
@@ -20,6 +21,7 @@ import { keep, openSettings } from './settings';
 import { tell } from './states';
 import { StatusItem } from './status';
 import { SuggestionView } from './suggestion';
+import { registerTools } from './tools';
 import { VersionTree } from './tree';
 import { showCosts } from './targets';
 import { showVersions, tellEnd } from './versions';
@@ -97,6 +99,7 @@ export function activate(context: vscode.ExtensionContext): void {
   command('accelopt.explainSuggestion', (of?: never) => suggestions.explain(of));
   command('accelopt.rejectSuggestion', (of?: never) => suggestions.reject(of));
 
+  context.subscriptions.push(...registerTools(running), ...registerMcp(running));
   const fixes = new PackageFixes(context, output);
   context.subscriptions.push(
     vscode.languages.registerCodeActionsProvider({ scheme: 'file', language: 'python' }, fixes, { providedCodeActionKinds: [PackageFixes.kind] }),

@@ -3,7 +3,7 @@ import * as vscode from 'vscode';
 import {
   LanguageClient, RevealOutputChannelOn, State, TransportKind, type LanguageClientOptions, type ServerOptions,
 } from 'vscode-languageclient/node';
-import { WrongInterpreter, findServer } from './environment';
+import { WrongInterpreter, findServer, type FoundServer } from './environment';
 import { offerInstallation } from './installation';
 import { complete, lendsModels } from './lending';
 import { showPage } from './page';
@@ -22,14 +22,18 @@ export interface Ended {
 }
 
 export class Server implements vscode.Disposable {
-  private readonly ended = new vscode.EventEmitter<Ended>();
-  readonly onSearchEnded = this.ended.event;
+  private readonly searchEnded = new vscode.EventEmitter<Ended>();
+  readonly onSearchEnded = this.searchEnded.event;
   private readonly versions = new vscode.EventEmitter<string>();
   /** Of the document at that address other versions are known, or some of them are outdated. */
   readonly onVersions = this.versions.event;
   private readonly pictures = new vscode.EventEmitter<string>();
   /** More is known of the document at that address, whose charts are shown. */
   readonly onPictures = this.pictures.event;
+  private readonly started = new vscode.EventEmitter<void>();
+  /** The server was started from `program`. */
+  readonly onStarted = this.started.event;
+  program: FoundServer | undefined;
   private client: LanguageClient | undefined;
   private starting: Promise<void> | undefined;
   private again = false;
@@ -43,6 +47,23 @@ export class Server implements vscode.Disposable {
 
   get isRunning(): boolean {
     return this.client?.isRunning() ?? false;
+  }
+
+  /** Wait until a job that the status has told of has ended. */
+  ended(job: string): Promise<void> {
+    return new Promise((resolve) => {
+      const runs = ({ jobs = [] }: Status) => jobs.some((one) => one.job === job);
+      if (!runs(this.status.shown)) {
+        resolve();
+        return;
+      }
+      const listening = this.status.onChanged((shown) => {
+        if (!runs(shown)) {
+          listening.dispose();
+          resolve();
+        }
+      });
+    });
   }
 
   /** Whether the open document is known to hold no kernel. */
@@ -67,7 +88,8 @@ export class Server implements vscode.Disposable {
   }
 
   dispose(): void {
-    this.ended.dispose();
+    this.started.dispose();
+    this.searchEnded.dispose();
     this.versions.dispose();
     this.pictures.dispose();
     void this.stop();
@@ -108,7 +130,7 @@ export class Server implements vscode.Disposable {
       const client = new LanguageClient('accelopt', 'AccelOpt', server, this.options(await chosenPythons(this.output)));
       client.onNotification('accelopt/status', (shown: Status) => this.status.show(shown));
       client.onNotification('accelopt/show', showPage);
-      client.onNotification('accelopt/searchEnded', (ended: Ended) => this.ended.fire(ended));
+      client.onNotification('accelopt/searchEnded', (ended: Ended) => this.searchEnded.fire(ended));
       client.onNotification('accelopt/versions', ({ uri }: { uri: string }) => this.versions.fire(uri));
       client.onNotification('accelopt/pictures', ({ uri }: { uri: string }) => this.pictures.fire(uri));
       client.onNotification('accelopt/save', ({ uri }: { uri: string }) => void save(uri));
@@ -120,6 +142,8 @@ export class Server implements vscode.Disposable {
       });
       this.client = client;
       await client.start();
+      this.program = found;
+      this.started.fire();
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error);
       this.output.error(`The server could not be started: ${error}`);

@@ -105,7 +105,7 @@ test('with torch: torch first and alone, from the builds for CPUs, then Triton, 
   assert.equal(await installation.installPackages(context, output), true);
   assert.equal((await found()).command, own());
   assert.match(pip()[0], /^torch==[\d.]+\+cpu --extra-index-url https:\/\/download.pytorch.org\/whl\/cpu$/);
-  assert.deepEqual(pip().slice(1), [environment.TRITON[0], 'accelopt-lsp[model]']);
+  assert.deepEqual(pip().slice(1), [environment.TRITON[0], 'accelopt-lsp[model,mcp]']);
   assert.equal(vscode.person.settings['accelopt.python'], undefined); // what kernels see by themselves
 });
 
@@ -117,7 +117,7 @@ test('torch and Triton are those of the Makefile', () => {
 
 test('the server only, then torch beside it: what was there stays', async () => {
   assert.equal(await installation.installServer(context, output), true);
-  assert.deepEqual(pip(), ['accelopt-lsp[model]']);
+  assert.deepEqual(pip(), ['accelopt-lsp[model,mcp]']);
   assert.equal(await installation.installPackages(context, output), true);
   assert.equal(pip().length, 3);
   assert.equal((await found()).command, own());

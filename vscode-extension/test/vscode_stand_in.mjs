@@ -26,6 +26,7 @@ export const workspace = {
   asRelativePath: (uri) => uri.pathname,
   workspaceFolders: [],
   onDidChangeTextDocument: () => disposable,
+  openTextDocument: async (uri) => ({ uri }),
   getConfiguration: (section) => {
     const name = (key) => `${section}.${key}`;
     return {
@@ -72,7 +73,18 @@ export const commands = {
   },
 };
 export const extensions = { getExtension: () => undefined };
-export const lm = undefined;
+/** What newer versions have, which a test adds. */
+export const lm = {};
+export const chat = {};
+export class LanguageModelTextPart {
+  constructor(value) { this.value = value; }
+}
+export class LanguageModelToolResult {
+  constructor(content) { this.content = content; }
+}
+export class McpStdioServerDefinition {
+  constructor(label, command, args) { Object.assign(this, { label, command, args }); }
+}
 export class EventEmitter {
   listeners = [];
   event = (listener) => this.listeners.push(listener) && disposable;

@@ -34,6 +34,7 @@ from accelopt_lsp.server.explanations import Explanations
 from accelopt_lsp.server.file_watcher import FileWatcher
 from accelopt_lsp.server.first_message import COMPLETION_TRIGGERS, SIGNATURE_TRIGGERS
 from accelopt_lsp.server.first_steps import FirstSteps
+from accelopt_lsp.server.kernel_costs import KernelCosts
 from accelopt_lsp.server.limit_fix import LimitFix
 from accelopt_lsp.server.memory_view import MemoryView
 from accelopt_lsp.server.new_files import NewFiles
@@ -124,6 +125,7 @@ def build_parts(session: Session) -> Parts:
         MemoryView(session, pages),
         TargetComparison(session, pages),
         PictureView(session, profiles),
+        KernelCosts(session),
         NewFiles(session),
         LimitFix(session),
         Silence(session),
