@@ -6,12 +6,13 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Generator, Sequence
 from pathlib import Path
+from types import NoneType
 from typing import Any
 
 import cattrs
 from lsprotocol import types
 from lsprotocol.converters import get_converter
-from pygls.exceptions import JsonRpcException, JsonRpcInvalidParams
+from pygls.exceptions import JsonRpcException, JsonRpcInvalidParams, JsonRpcInvalidRequest
 from pygls.lsp.server import LanguageServer
 from pygls.protocol import (
     JsonRPCNotification,
@@ -99,18 +100,28 @@ class AnsweringProtocol(LanguageServerProtocol):
         return None
 
     def structure_message(self, data: dict[str, Any]) -> Any:
+        number, method = data.get("id"), data.get("method", "")
+        if "jsonrpc" in data and not (isinstance(method, str) and isinstance(number, (int, str, NoneType))):
+            self._refuse(
+                number, JsonRpcInvalidRequest.CODE, "The method or the id of a message cannot be read."
+            )
+            raise JsonRpcInvalidRequest(f"id {number!r}, method {method!r}")
         try:
             return super().structure_message(data)
         except JsonRpcException:
-            number = data.get("id")
-            if "method" in data and isinstance(number, (int, str)) and self.writer is not None:
-                message = f"The parameters of {data['method']} cannot be read."
-                refusal = {"code": JsonRpcInvalidParams.CODE, "message": message}
-                if number == self.answered:
-                    self._show_late_error(message)
-                else:
-                    self.writer.write(encoded({"jsonrpc": "2.0", "id": number, "error": refusal}))
+            if "method" in data:
+                self._refuse(number, JsonRpcInvalidParams.CODE, f"The parameters of {method} cannot be read.")
             raise
+
+    def _refuse(self, number: object, code: int, message: str) -> None:
+        """Answer a request that cannot be read, where its id can."""
+        if not isinstance(number, (int, str)) or self.writer is None:
+            return
+        if number == self.answered:
+            self._show_late_error(message)
+        else:
+            refusal = {"code": code, "message": message}
+            self.writer.write(encoded({"jsonrpc": "2.0", "id": number, "error": refusal}))
 
     def _send_response(
         self, msg_id: int | str, result: Any = None, error: types.ResponseError | None = None
@@ -121,6 +132,22 @@ class AnsweringProtocol(LanguageServerProtocol):
             self._show_late_error(error.message)
         else:
             self.answered = None
+
+    def _execute_handler(
+        self,
+        msg_id: str | int,
+        handler: Callable[..., Any],
+        callback: Callable[[Any], object],
+        args: tuple[Any, ...] | None = None,
+        kwargs: dict[str, Any] | None = None,
+    ) -> None:
+        """Let go of what a handler leaves behind: pygls keeps a future for each notification."""
+
+        def ended(future: Any) -> None:
+            self._request_futures.pop(msg_id, None)
+            callback(future)
+
+        super()._execute_handler(msg_id, handler, ended, args, kwargs)
 
     def _show_late_error(self, message: str) -> None:
         self.answered = None

@@ -47,12 +47,24 @@ async def _measure_self(examples: Path, data: Sequence[Path], only: Sequence[str
     from accelopt_benchmarks.foreign import files, triton_bench
     from accelopt_benchmarks.memory import evaluation_run
     from accelopt_benchmarks.nki import time_model
-    from accelopt_benchmarks.server import house, responsiveness, startup, walks
+    from accelopt_benchmarks.server import (
+        endurance,
+        house,
+        large_file,
+        malformed,
+        responsiveness,
+        startup,
+        walks,
+    )
 
     measures: dict[str, Callable[[], Awaitable[list[GoalResult]]]] = {
         "first numbers": partial(responsiveness.first_numbers, examples),
         "answers": partial(responsiveness.answers, examples),
         "start": partial(startup.startup, examples),
+        "a large file": partial(large_file.large_file, data),
+        "idle memory": partial(endurance.idle, examples),
+        "eight hours": partial(endurance.eight_hours, examples),
+        "malformed messages": partial(malformed.malformed, examples),
         "walks": partial(walks.walks, examples),
         "house": house.house,
         "files of others": partial(files.files_of_others, examples),

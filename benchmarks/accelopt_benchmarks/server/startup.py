@@ -7,24 +7,20 @@ the two says something.
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import shutil
 import statistics
-import subprocess
 import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from accelopt_benchmarks.result import GoalResult, not_measured
+from accelopt_benchmarks.server.stdio_editor import SERVER, StdioEditor
 from accelopt_lsp.demo.editor import timed_title
-from accelopt_lsp.own_process import own_process
 
 ROUNDS = 7
 FILE = "nki_silu.py"
-SERVER = own_process("accelopt_lsp.lsp_command")
 #: The server to compare with: pyright's, from the npm package of that name.
 PEER = ("pyright-langserver", "--stdio")
 INITIALIZE, LENS = (
@@ -81,85 +77,20 @@ def _once(
         "ACCELOPT_CONFIG": str(folder / "none"),
     }
     file, clock = folder / FILE, time.perf_counter()
-    client = _Client(command, folder, environment)
+    client = StdioEditor(folder, environment, command)
     try:
-        params = {
-            "processId": None, "rootUri": folder.as_uri(), "capabilities": _CAPABILITIES,
-            "initializationOptions": {"trusted": True},
-        }  # fmt: skip
-        client.request("initialize", params)
-        client.answer()
+        client.initialize(folder, _CAPABILITIES)
         answered = time.perf_counter() - clock
-        client.send({"method": "initialized", "params": {}})
+        client.notify("initialized")
         if lens:
-            document = {"uri": file.as_uri(), "languageId": "python", "version": 1, "text": file.read_text()}
-            client.send({"method": "textDocument/didOpen", "params": {"textDocument": document}})
-            while not (title := timed_title(client.lens_titles(file))) or (
+            uri = client.open(file)
+            while not (title := timed_title(client.lens_titles(uri))) or (
                 not profiled and "profiling" in title
             ):
-                pass
+                time.sleep(0.005)
         lens_time = time.perf_counter() - clock
-        client.request("shutdown", None)
-        client.answer()
+        client.ask("shutdown", None)
         client.send({"method": "exit"})
     finally:
         client.close()
     return answered, lens_time
-
-
-class _Client:
-    """The smallest editor: requests one at a time, every request of the server answered with null."""
-
-    def __init__(self, command: Sequence[str], folder: Path, environment: dict[str, str]) -> None:
-        pipe = subprocess.PIPE
-        self._process = subprocess.Popen(
-            command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, cwd=folder, env=environment
-        )
-        self._number = 0
-
-    def send(self, message: dict[str, Any]) -> None:
-        assert self._process.stdin is not None
-        body = json.dumps({"jsonrpc": "2.0", **message}).encode()
-        self._process.stdin.write(b"Content-Length: %d\r\n\r\n%b" % (len(body), body))
-        self._process.stdin.flush()
-
-    def request(self, method: str, params: Any) -> None:
-        self._number += 1
-        self.send({"id": self._number, "method": method, "params": params})
-
-    def answer(self) -> Any:
-        """Return the result of the last request.
-
-        Raises:
-            EOFError: the server ended.
-        """
-        while True:
-            message = self._read()
-            if "method" in message and "id" in message:
-                self.send({"id": message["id"], "result": None})
-            elif message.get("id") == self._number:
-                return message.get("result")
-
-    def lens_titles(self, file: Path) -> list[str]:
-        time.sleep(0.005)
-        self.request("textDocument/codeLens", {"textDocument": {"uri": file.as_uri()}})
-        return [lens["command"]["title"] for lens in self.answer() or []]
-
-    def close(self) -> None:
-        assert self._process.stdin is not None
-        self._process.stdin.close()
-        try:
-            self._process.wait(20)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-
-    def _read(self) -> dict[str, Any]:
-        assert self._process.stdout is not None
-        length = 0
-        while (line := self._process.stdout.readline()) != b"\r\n":
-            if not line:
-                raise EOFError("the server ended")
-            if line.lower().startswith(b"content-length:"):
-                length = int(line[15:])
-        message: dict[str, Any] = json.loads(self._process.stdout.read(length))
-        return message
