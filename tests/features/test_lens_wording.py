@@ -17,8 +17,15 @@ from accelopt_lsp.features.lens import lenses, result_title
 from accelopt_lsp.features.wording import change
 from accelopt_lsp.state.state_store import Document, KernelState
 from accelopt_lsp.state.version import Version, with_version
-from accelopt_profiling.kernels import Kernel
-from accelopt_profiling.measurement import Correctness, Finding, KernelMeasurement, Latency, LineCost
+from accelopt_profiling.kernels import Kernel, KernelSource
+from accelopt_profiling.measurement import (
+    Correctness,
+    FileMeasurement,
+    Finding,
+    KernelMeasurement,
+    Latency,
+    LineCost,
+)
 from accelopt_profiling.quantity import Known, Quantity, estimated, executed, not_measured
 
 KERNEL = Kernel("silu", "nki", 3, 2, 9, "hash")
@@ -407,6 +414,31 @@ def test_why_there_is_no_time_comes_before_what_was_inferred() -> None:
     ]
     assert wording.stop_reason(result(Latency(None), findings=reasons)) == "cannot run here, line 5"
     assert wording.stop_reason(result(Latency(None), findings=reasons[:1])) == "inferred arguments"
+
+
+def test_a_kernel_that_its_inferred_arguments_stop_says_why_and_offers_to_change_them() -> None:
+    findings = [
+        Finding("inferred-problem", 3, "information", "The arguments were inferred."),
+        Finding(
+            "kernel-raised", 5, "information", "With the inferred arguments: The kernel raised TypeError."
+        ),
+    ]
+    state = replace(STATE, kernels=(KernelState(KERNEL, result(Latency(None), findings=findings)),))
+    assert [lens.title for lens in lenses(state, [], {})][1] == "Change arguments (inferred)"
+    said = hover(state, 3, False) or ""
+    assert "why: line 5: With the inferred arguments: The kernel raised TypeError." in said
+    assert "next: write the problem file, with the arguments" in said
+
+
+def test_a_kernel_that_a_later_call_may_launch_keeps_its_numbers_until_the_profile_ends() -> None:
+    silent = result(Latency(None), findings=[Finding("never-launched", 3, "information", "Not launched.")])
+    results = FileMeasurement("k.py", [silent])
+    source = KernelSource("", kernels=(KERNEL,))
+    state = replace(STATE, kernels=(KernelState(KERNEL, SHOWN),))
+    assert state.with_results(results, source).kernels[0].shown == SHOWN
+    (shown,) = state.with_results(replace(results, complete=True), source).kernels
+    assert shown.shown is not None
+    assert shown.shown.findings == silent.findings
 
 
 @pytest.mark.parametrize("code", ["no-problem", "inferred-problem"])

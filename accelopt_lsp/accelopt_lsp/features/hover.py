@@ -16,6 +16,7 @@ from accelopt_lsp.features.wording import (
     profiled_at,
     quantity,
     speedup,
+    stop_finding,
     stop_reason,
     syntax_fault,
 )
@@ -101,7 +102,7 @@ def _summary(state: Document, kernel: KernelState, result: KernelMeasurement) ->
         time += f", {changed}"
     yield "time", time
     yield "bound", _bound(result)
-    yield "why", _why(result)
+    yield "why", _why(result, run_findings)
     yield "result", _correctness(result, run_findings)
     yield "next", _next(state, kernel, result, run_findings)
 
@@ -115,10 +116,10 @@ def _bound(result: KernelMeasurement) -> str:
     return ", ".join(part for part in (result.bound or "", share) if part) or "not known"
 
 
-def _why(result: KernelMeasurement) -> str:
-    """Return what waits, the gravest finding about cost, or the costliest line."""
-    if result.fault is not None:
-        return f"line {result.fault.line}: {result.fault.message}"
+def _why(result: KernelMeasurement, run_findings: tuple[Finding, ...]) -> str:
+    """Return what stopped it, what waits, the gravest finding about cost, or the costliest line."""
+    if stopped := result.fault or stop_finding(result, run_findings):
+        return f"line {stopped.line}: {stopped.message}"
     parts = [result.waiting] if result.waiting else []
     costs = [f for f in result.findings if finding_codes().get(f.code, {}).get("about") == "cost"]
     if costs and not parts:
@@ -152,6 +153,8 @@ def _next(
         return "write a problem file: it says what to run the kernel with"
     if "inferred-size" in codes:
         return "give the sizes that you work with: at these the time says little of the kernel"
+    if result.latency.us is None and "inferred-problem" in codes:
+        return "write the problem file, with the arguments that the kernel is called with"
     if result.latency.us is None:
         return "read the findings of this file: they say why it has no time"
     if kernel.resumable is not None:
@@ -220,7 +223,7 @@ def _rows(rows: Iterable[Row], markdown: bool) -> str:
 def _table(rows: list[tuple[str, str, str]], markdown: bool) -> str:
     if markdown:
         body = [f"| {_shown(name)} | {_shown(value)} | {certainty} |" for name, value, certainty in rows]
-        return "\n".join(["| what | value | how known |", "|---|---:|---|", *body])
+        return "\n".join(["| what | value | how known |", "|---|---|---|", *body])
     return "\n".join(f"{name}: {value} ({certainty})" for name, value, certainty in rows)
 
 

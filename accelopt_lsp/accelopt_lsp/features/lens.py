@@ -100,12 +100,12 @@ def _of_versions(line: int, kernel: KernelState, where: Mapping[str, object]) ->
 
 
 def _of_sizes(state: Document, line: int, kernel: KernelState, where: Mapping[str, object]) -> list[Lens]:
-    """Return the lens that leads to the sizes of a cost where they were inferred."""
+    """Return the lens that leads to what a kernel was run with where that was inferred."""
     result = kernel.shown
-    shape = _SHAPE.search(result.case) if result is not None and result.fault is None else None
-    if shape is None or not _is_inferred(state, kernel):
+    if result is None or result.fault is not None or not _is_inferred(state, kernel):
         return []
-    return [Lens(line, f"Change {shape[0]} (inferred)", "createProblem", where)]
+    shape = _SHAPE.search(result.case)
+    return [Lens(line, f"Change {shape[0] if shape else 'arguments'} (inferred)", "createProblem", where)]
 
 
 def _is_inferred(state: Document, kernel: KernelState) -> bool:

@@ -250,12 +250,17 @@ def syntax_fault(state: Document) -> str:
     return next((short_text(f) for f in state.findings if f.code == "syntax-error"), "")
 
 
-def stop_reason(result: KernelMeasurement, run_findings: Iterable[Finding] = ()) -> str:
-    """Return ``raises AttributeError, line 21``, ``out of bounds, line 12`` or ``wrong result``: why a kernel has no
-    time, by its own findings first, then by those of its file's run. Empty where it has one."""
+def stop_finding(result: KernelMeasurement, run_findings: Iterable[Finding] = ()) -> Finding | None:
+    """Return what keeps a kernel from a time, of its own findings first, then of those of its file's run."""
     if result.latency.us is not None:
-        return ""
+        return None
     fault = result.fault
     findings = [*([] if fault is None else [fault]), *result.findings, *run_findings]
-    reason = worst(f for f in findings if short_text(f))
+    return worst(f for f in findings if short_text(f))
+
+
+def stop_reason(result: KernelMeasurement, run_findings: Iterable[Finding] = ()) -> str:
+    """Return ``raises AttributeError, line 21``, ``out of bounds, line 12`` or ``wrong result``: why a kernel has no
+    time. Empty where it has one."""
+    reason = stop_finding(result, run_findings)
     return "" if reason is None else short_text(reason)

@@ -262,7 +262,9 @@ def _edit_kernel(state: KernelState, moved: LineMap) -> KernelState:
 
 
 def _says_something(result: KernelMeasurement) -> bool:
-    return result.latency.known is not Known.NOT_MEASURED or bool(result.findings)
+    """Return whether a result that others follow is worth showing: a kernel may be launched by a later call."""
+    findings = any(finding.code != "never-launched" for finding in result.findings)
+    return result.latency.known is not Known.NOT_MEASURED or findings
 
 
 def _show(state: KernelState, result: KernelMeasurement, rest_hash: str) -> KernelState:
