@@ -49,7 +49,8 @@ from accelopt_agent.search.kernel_search import KernelSearch
 from accelopt_agent.search.node import Node
 from accelopt_agent.search.paid import PaidWork, run_content
 from accelopt_agent.search.proposer import Proposer
-from accelopt_agent.search.recorder import BASELINE, CONTENT, PROCESS, RESUMES, Recorder
+from accelopt_agent.search.recorder import BASELINE, CONTENT, PROCESS, REPEATS, RESUMES, Recorder
+from accelopt_agent.search.repetition import RepeatedSteps, RepeatedVersion
 from accelopt_agent.search.search_run import LayOut, SearchRun, as_written
 from accelopt_agent.search.strategies import LEARNING, strategy_named
 from accelopt_agent.transfer.proposer import MemoryProposer
@@ -233,6 +234,8 @@ def _proposers(
     meter: Meter,
     query: ModelQuery,
 ) -> list[Proposer]:
+    if request.repetition is not None:
+        return [RepeatedSteps(request.repetition, request.target)]
     proposers: list[Proposer] = []
     if memory is not None:
         proposers.append(MemoryProposer(memory))
@@ -365,6 +368,7 @@ async def _begin(request: OptimizeRequest, kernels: Sequence[Kernel], recorder: 
         PROCESS: os.getpid(),
         RESUMES: request.resume,
         CONTENT: await interruptible(run_content, request),
+        **({REPEATS: request.repetition.suggestion.id} if request.repetition is not None else {}),
     }
     await recorder.start(str(request.path), name, content, request.target, host, options)
 
@@ -392,7 +396,7 @@ async def _all_kernels(
         strategy_options = dict(request.plan.options)
         if request.plan.strategy in LEARNING:
             strategy_options.setdefault("prior", await run.recorder.prior(kernel.dialect))
-        strategy = strategy_named(
+        strategy = RepeatedVersion(root, request.repetition) if request.repetition else strategy_named(
             request.plan.strategy, root, [p.name for p in sources],
             target=request.target, depth=request.plan.composed, seed=request.plan.seed, **strategy_options,
         )  # fmt: skip

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from accelopt_agent.suggestions.suggestion import Suggestion
 from accelopt_profiling.examination import rewritten
 from accelopt_profiling.jobs import Limits
 from accelopt_profiling.kernels import KernelSource
@@ -79,13 +80,39 @@ class SearchPlan:
 
 
 @dataclass(frozen=True)
+class Repetition:
+    """A version to make again: of the steps of ``suggestion`` those that are ``kept``, counted from 0."""
+
+    suggestion: Suggestion
+    kept: tuple[int, ...]
+
+    @classmethod
+    def of(cls, suggestion: Suggestion) -> Repetition:
+        """Return that of all its steps."""
+        return cls(suggestion, tuple(range(len(suggestion.way))))
+
+    @property
+    def whole(self) -> bool:
+        """No step is left out."""
+        return len(self.kept) == len(self.suggestion.way)
+
+    @property
+    def origins(self) -> tuple[str, ...]:
+        """Who made the steps that are kept."""
+        if self.whole:
+            return self.suggestion.steps
+        return tuple(origin for number in self.kept for origin in self.suggestion.way[number].origins)
+
+
+@dataclass(frozen=True)
 class OptimizeRequest:
     """A search for faster versions of ``kernel`` in ``file``, for ``target``.
 
     ``kernel`` None means every launched kernel of the file, the costliest first. ``inferred`` are problems for a file
     that has none, each for the kernels that it launches. ``resume`` takes over what earlier searches paid for under the
     same conditions (``search.paid``). ``limits`` hold for each step of a job. ``checked`` says that the gate has
-    accepted the original already, so that it is not checked again before the search.
+    accepted the original already, so that it is not checked again before the search. With a ``repetition`` that one
+    version is made and checked, and nothing else.
     """
 
     file: KernelSource
@@ -98,6 +125,7 @@ class OptimizeRequest:
     instructions: str = ""
     resume: bool = False
     checked: bool = False
+    repetition: Repetition | None = None
 
     @property
     def path(self) -> Path:

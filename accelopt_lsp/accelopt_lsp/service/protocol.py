@@ -19,7 +19,7 @@ from accelopt_profiling.measurement import Dialect, FileMeasurement
 if TYPE_CHECKING:
     from accelopt_agent.events import Event, ModelCall
     from accelopt_agent.migration.comparison import ComparedMigration
-    from accelopt_agent.request import Budget
+    from accelopt_agent.request import Budget, Repetition
     from accelopt_memory.records import SearchHit
     from accelopt_profiling.gate.verdict import Verdict
     from accelopt_profiling.problems.inference.inferred import InferredProblem
@@ -98,7 +98,7 @@ class SearchRequest:
     """How a person wants a search. ``instructions`` are for the model, which must then be one that may be asked;
     ``resume`` takes over what earlier searches paid for; ``job`` is the name by which it is paused, which it is from
     the beginning with ``paused``. ``ask_model`` False: none is asked, whatever the settings say. ``budget`` is that of
-    the settings where None."""
+    the settings where None. With a ``repetition`` that one version is made and checked, and nothing else."""
 
     instructions: str = ""
     resume: bool = False
@@ -106,6 +106,7 @@ class SearchRequest:
     paused: bool = False
     ask_model: bool = True
     budget: Budget | None = None
+    repetition: Repetition | None = None
 
 
 @dataclass(frozen=True)

@@ -103,7 +103,9 @@ def optimize_request(file: FileRequest, kernel: str | None, request: SearchReque
         why = "; ".join(f.message for f in examined.problem.findings) or "no problem was found for it."
         raise UserError(f"{file.name}: {why}")
     plan = search_plan(settings)
-    if not request.ask_model:
+    if request.repetition is not None:
+        plan = replace(plan, sources=frozenset({"rules"}))
+    elif not request.ask_model:
         plan = replace(plan, sources=plan.sources - {"model"})
     return OptimizeRequest(
         examined,
@@ -114,6 +116,7 @@ def optimize_request(file: FileRequest, kernel: str | None, request: SearchReque
         resume=request.resume,
         plan=plan,
         limits=settings.job_limits,
+        repetition=request.repetition,
     )
 
 

@@ -122,9 +122,14 @@ def proposals(
 
 
 def apply(
-    name: str, text: str, kernel: Kernel, measurement: KernelMeasurement | None = None
+    name: str,
+    text: str,
+    kernel: Kernel,
+    measurement: KernelMeasurement | None = None,
+    target: str = "",
+    everywhere: bool = False,
 ) -> list[Candidate]:
-    """Return everything the rule ``name`` proposes for ``kernel``.
+    """Return everything the rule ``name`` proposes for ``kernel``, with ``everywhere`` also for all places at once.
 
     Empty when it does not apply.
 
@@ -136,7 +141,8 @@ def apply(
     rule = {rule.name: rule for rule in rules()}[name]
     if rule.dialect != kernel.dialect:
         return []
-    return list(_candidates(rule, open_context(ParsedSource(text), kernel, measurement)))
+    subject = open_context(ParsedSource(text), kernel, measurement, target)
+    return list(_candidates_and_everywhere(rule, subject) if everywhere else _candidates(rule, subject))
 
 
 def _promising(kernel: Kernel, measurement: KernelMeasurement | None) -> list[Rule]:

@@ -13,6 +13,7 @@ from accelopt_agent.search.recorder import (
     CANDIDATE_TRIED,
     CONTENT,
     PROCESS,
+    REPEATS,
     TRANSCRIPT_ENTRY,
 )
 from accelopt_agent.search.resumable_run import ResumableRun
@@ -79,7 +80,7 @@ def interrupted(
     Raises:
         MemoryUnavailableError: the memory cannot be read.
     """
-    runs = [r for r in memory.run_log.runs(kernel_hash) if (r.target, r.host) == (target, host)]
+    runs = [r for r in _searches(memory, kernel_hash) if (r.target, r.host) == (target, host)]
     if not runs or runs[0].options.get(CONTENT) != content:
         return None
     last = past_run(memory, runs[0])
@@ -98,8 +99,13 @@ def past_runs(memory: Memory, file: str | None = None, most: int = 20) -> list[P
     Raises:
         MemoryUnavailableError: the memory cannot be read.
     """
-    runs = [run for run in memory.run_log.runs() if file in (None, run.file)][:most]
+    runs = [run for run in _searches(memory) if file in (None, run.file)][:most]
     return [past_run(memory, run) for run in runs]
+
+
+def _searches(memory: Memory, kernel_hash: str | None = None) -> list[Run]:
+    """Return the runs, newest first, without those that checked one version again."""
+    return [run for run in memory.run_log.runs(kernel_hash) if REPEATS not in run.options]
 
 
 def past_run(memory: Memory, run: Run) -> PastRun:

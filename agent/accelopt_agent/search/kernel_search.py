@@ -204,6 +204,8 @@ class KernelSearch:
         return f"{best.kernel.name} runs at {percent:.0f} % of peak, which is enough (goal {goal:g} %)."
 
     async def _load_refusals(self) -> None:
+        if self.request.repetition is not None:
+            return  # what did not help by itself may be a step of what does
         kernel_hash, target = self.root.kernel.content_hash, self.request.target
         no_traps: list[Trap] = []
         no_rejections: list[Rejection] = []

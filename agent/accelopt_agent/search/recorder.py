@@ -34,6 +34,8 @@ PAUSED, CONTINUED = "paused", "went on"
 
 #: The option of a run that takes over what earlier ones paid for, and that with the key of the texts it began with.
 RESUMES, CONTENT = "resumes", "content"
+#: The option of a run that checks one version again, with its id.
+REPEATS = "repeats"
 #: The option of a run with the process that searches; a run that is "running" in none was interrupted.
 PROCESS = "process"
 

@@ -190,8 +190,19 @@ def suggestion_for(request: OptimizeRequest, node: Node, verdict: Verdict, run: 
         moved=MeasuredVersions(base.measurement, node.measurement).moves(),
         launches=len(_launch_pairs(node)),
         case=node.measurement.case if node.measurement.case == base.measurement.case else "",
-        way=tuple(_version_steps(request, node)),
+        way=_way(request, node),
     )
+
+
+def _way(request: OptimizeRequest, node: Node) -> tuple[VersionStep, ...]:
+    """Return the steps that led to ``node``; of a version that was carried over as a whole those that are recorded,
+    where its times are what they were."""
+    recorded = request.repetition.suggestion.way if request.repetition is not None else ()
+    if len(recorded) > node.depth == 1:
+        before, after = node.beside(node.root)[::-1]
+        if (recorded[0].before, recorded[-1].after) == (before, after):
+            return recorded
+    return tuple(_version_steps(request, node))
 
 
 def _id(request: OptimizeRequest, node: Node) -> str:

@@ -94,7 +94,7 @@ def repeat_rules(match: Match, node: Node) -> Candidate | None:
     done: list[tuple[str, str]] = []
     current: KernelMeasurement | None = measurement
     for step, hint in zip(pair.steps, hints, strict=True):
-        choice = _apply(step.removeprefix("rule:"), text, kernel=kernel, measurement=current, hint=hint)
+        choice = repeat_rule(step.removeprefix("rule:"), text, kernel=kernel, measurement=current, hint=hint)
         if choice is not None:
             text, current = choice.text, None
             kernel = next(k for k in find_kernels(text).kernels if k.name == kernel.name)
@@ -117,17 +117,23 @@ def repeat_rules(match: Match, node: Node) -> Candidate | None:
     )
 
 
-def _apply(
-    rule: str, text: str, kernel: Kernel, measurement: KernelMeasurement | None, hint: str
+def repeat_rule(
+    rule: str,
+    text: str,
+    kernel: Kernel,
+    measurement: KernelMeasurement | None,
+    hint: str,
+    target: str = "",
+    everywhere: bool = False,
 ) -> Candidate | None:
-    """Apply the rule to the kernel.
+    """Apply the rule to the kernel, at one place or also ``everywhere`` at once.
 
     Of several rewrites, return the one whose summary is most similar to ``hint``.
     """
     from accelopt_agent.rules import catalogue
 
     try:
-        choices = catalogue.apply(rule, text, kernel, measurement)
+        choices = catalogue.apply(rule, text, kernel, measurement, target, everywhere)
     except (KeyError, LookupError, catalogue.RuleError):
         return None  # a rule of another version of the catalogue, or one that does not fit here
     if not choices:
