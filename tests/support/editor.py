@@ -205,6 +205,14 @@ class Editor(LanguageClient):
 
         return await self.until(look, f"a message with {has!r}")
 
+    async def logged(self, has: str) -> str:
+        """The line of the log that holds ``has``, as soon as there is one."""
+
+        async def look() -> str | None:
+            return next((m.message for m in self.log_messages if has in m.message), None)
+
+        return await self.until(look, f"a line of the log with {has!r}")
+
     async def await_questions(self, count: int = 1) -> list[t.ShowMessageRequestParams]:
         """The questions, as soon as there are ``count``: a title says that an answer is missing before one is asked."""
 

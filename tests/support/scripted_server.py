@@ -4,8 +4,10 @@
 file ``HOLD = 1`` lets a profile or search stop in the middle until it is cancelled (a search also until it was paused
 and goes on), ``INTERRUPTED = 1`` says that a search was, ``ASK = 1`` asks the editor's model, ``DOWN = 1`` makes the
 host unreachable, ``REFUSE = 1`` the service refuse and ``BUG = 1`` it fail. A suggestion halves a kernel's cost; with
-``SEVERAL = 1`` another one before it takes a tenth off; with ``BESIDE = 1`` it changes that line too.
-What is accepted or rejected is appended to the file that ``SCRIPTED_LOG`` names.
+``SEVERAL = 1`` another one before it takes a tenth off; with ``BESIDE = 1`` it changes that line too. With
+``STEPS = 1`` it has two steps; without one of them it takes a tenth off. A version that is made again is refused with
+``REFUTED = 1``.
+What is accepted, rejected or made again is appended to the file that ``SCRIPTED_LOG`` names.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from __future__ import annotations
 import asyncio
 import difflib
 import hashlib
+import itertools
 import json
 import logging
 import os
@@ -27,7 +30,7 @@ from accelopt_agent.migration.comparison import ComparedMigration
 from accelopt_agent.migration.file_migration import UnmovedLine
 from accelopt_agent.model.editor_request import EditorModelRequest
 from accelopt_agent.search.resumable_run import ResumableRun
-from accelopt_agent.suggestions.suggestion import Speedup, Suggestion
+from accelopt_agent.suggestions.suggestion import Speedup, Suggestion, VersionStep
 from accelopt_lsp.errors import HostUnavailableError, UserError
 from accelopt_lsp.server.main import start
 from accelopt_lsp.service.protocol import (
@@ -108,6 +111,22 @@ class Scripted:
         yield ProgressText("halving the cost")
         target = next(k for k in file.source.kernels if k.name == kernel)
         cost = _cost(file.text, target)
+        if (again := request.repetition) is not None:
+            _write_log("made again", again.suggestion)
+            try:
+                if _says(file.text, "HOLD"):
+                    await asyncio.Event().wait()
+            except asyncio.CancelledError:
+                _write_log("given up", again.suggestion)
+                raise
+            if _says(file.text, "REFUTED"):
+                yield Finished("run2", "nothing faster found (1 refused by the gate)", Usage(1))
+                return
+            suggestion = _suggest(file, target, cost, 0.5 if again.whole else 0.9)
+            self._suggestions[suggestion.id] = suggestion
+            yield SuggestionFound(suggestion)
+            yield Finished("run2", "1 suggestion", Usage(1))
+            return
         for factor in (0.9, 0.5) if _says(file.text, "SEVERAL") else (0.5,):
             suggestion = _suggest(file, target, cost, factor)
             self._suggestions[suggestion.id] = suggestion
@@ -214,9 +233,13 @@ class Scripted:
 
     def _log(self, what: str, suggestion: Suggestion) -> str:
         self._decided.add(suggestion.id)
-        with open(os.environ["SCRIPTED_LOG"], "a") as log:
-            log.write(json.dumps({"what": what, "id": suggestion.id, "kernel": suggestion.kernel}) + "\n")
+        _write_log(what, suggestion)
         return f"{what} {suggestion.id}"
+
+
+def _write_log(what: str, suggestion: Suggestion) -> None:
+    with open(os.environ["SCRIPTED_LOG"], "a") as log:
+        log.write(json.dumps({"what": what, "id": suggestion.id, "kernel": suggestion.kernel}) + "\n")
 
 
 def _store(file: FileRequest, results: FileMeasurement) -> None:
@@ -276,8 +299,17 @@ def _suggest(file: FileRequest, kernel: Kernel, cost: float, factor: float) -> S
     text = "".join(lines).replace("BESIDE = 1\n", "BESIDE = 2\n")
     diff = difflib.unified_diff(file.text.splitlines(True), text.splitlines(True), "before", "after")
     origin = "model:scripted" if _says(file.text, "MODEL") else "rule:halve"
+    costs = (
+        (cost, 0.9 * cost, cost * factor)
+        if _says(file.text, "STEPS") and factor == 0.5
+        else (cost, cost * factor)
+    )
+    way = tuple(
+        VersionStep((origin,), f"Step to {after:.0f}.", _latency(before), _latency(after), f"{after:.0f}")
+        for before, after in itertools.pairwise(costs)
+    )
     return Suggestion(
-        id=hashlib.sha256(f"{kernel.name}{text}".encode()).hexdigest()[:12],
+        id=hashlib.sha256(f"{file.path} {kernel.content_hash} {factor}".encode()).hexdigest()[:12],
         run="run1",
         file=file.path,
         kernel=kernel.name,
@@ -294,7 +326,8 @@ def _suggest(file: FileRequest, kernel: Kernel, cost: float, factor: float) -> S
         gate=Verdict(True),
         target=file.targets[kernel.dialect],
         host="local",
-        steps=(origin,),
+        steps=(origin,) * len(way),
+        way=way,
         case="x 128x512 fp32",
     )
 

@@ -98,6 +98,7 @@ export function activate(context: vscode.ExtensionContext): void {
   command('accelopt.acceptSuggestion', (of?: never) => suggestions.accept(of));
   command('accelopt.explainSuggestion', (of?: never) => suggestions.explain(of));
   command('accelopt.rejectSuggestion', (of?: never) => suggestions.reject(of));
+  command('accelopt.checkSuggestion', (of?: never, without?: never) => suggestions.check(of, without));
 
   context.subscriptions.push(...registerTools(running), ...registerMcp(running));
   const fixes = new PackageFixes(context, output);

@@ -30,9 +30,9 @@ export class SuggestionView implements vscode.Disposable {
     await vscode.languages.setTextDocumentLanguage(document, 'python');
     const name = file.path.split('/').at(-1) ?? '';
     await vscode.commands.executeCommand('vscode.diff', file, candidate, title ?? vscode.l10n.t('{0}: suggested version', name));
-    const { version } = (await this.known(id, uri)) ?? {};
+    const { version, versions } = await this.known(id, uri);
     if (version) {
-      this.threads.show(candidate, await vscode.workspace.openTextDocument(file), document, version);
+      this.threads.show(candidate, await vscode.workspace.openTextDocument(file), document, version, versions);
     }
   }
 
@@ -43,9 +43,9 @@ export class SuggestionView implements vscode.Disposable {
       if (vscode.Uri.parse(named.uri).toString() !== vscode.Uri.parse(uri).toString()) {
         continue;
       }
-      const known = await this.known(named.id, uri);
-      if (known) {
-        this.threads.tell(candidate, known.version, known.outdated);
+      const { version, versions } = await this.known(named.id, uri);
+      if (version) {
+        this.threads.tell(candidate, version, versions);
       }
     }
   }
@@ -55,10 +55,10 @@ export class SuggestionView implements vscode.Disposable {
     this.threads.close(document.uri);
   }
 
-  private async known(id: string, uri: string): Promise<{ version: Version; outdated: boolean } | undefined> {
+  /** The version of that id, and those that fit the text of the file. */
+  private async known(id: string, uri: string): Promise<{ version?: Version; versions: Version[] }> {
     const { versions = [], outdated = [] } = (await this.server.execute<Versions>('versions', { uri })) ?? {};
-    const version = [...versions, ...outdated].find((one) => one.id === id);
-    return version && { version, outdated: !versions.includes(version) };
+    return { version: [...versions, ...outdated].find((one) => one.id === id), versions };
   }
 
   /** Accept the suggestion shown by `uri` (or by the active editor): the server applies the edit and remembers it. */
@@ -88,6 +88,14 @@ export class SuggestionView implements vscode.Disposable {
     const shown = this.shown(uri);
     if (shown) {
       await this.server.execute('explain', { id: shown.id, uri: shown.uri });
+    }
+  }
+
+  /** Have the version made again in the file's text and checked, or without one of its steps (from 1). */
+  async check(uri?: Named, without?: unknown): Promise<void> {
+    const shown = this.shown(uri);
+    if (shown) {
+      await this.server.execute('check', { id: shown.id, uri: shown.uri, ...(typeof without === 'number' ? { without } : {}) });
     }
   }
 

@@ -14,6 +14,8 @@ export interface Version {
   origin: string;
   summary: string;
   review: string;
+  /** The versions that end with each of its steps, by id. */
+  steps: string[];
 }
 
 /** The checked versions, best first per kernel, and those of an earlier text. */

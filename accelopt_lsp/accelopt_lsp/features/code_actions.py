@@ -105,10 +105,16 @@ def _of_kernel(state: Document, kernel: KernelState, jobs: list[BackgroundJob]) 
         yield replace(_suggestion(state, suggestion), preferred=index == 0)
         yield offer("explain", at, summary=suggestion.summary)
         yield offer("reject", at, summary=suggestion.summary)
+        if len(suggestion.way) > 1 and state.untrusted is None:
+            words = {"count": len(suggestion.way), "speedup": speedup(suggestion.speedup)}
+            yield offer("check", {**at, "ask": True}, "without", **words)
     if not kernel.offers:
         for suggestion in kernel.suggestions[:1]:
-            reason = f"{name}, or a line that it is launched with, has changed; save it and optimize again."
+            reason = f"{name}, or a line that it is launched with, has changed; check this version again."
             yield replace(_suggestion(state, suggestion), disabled=reason)
+            if state.untrusted is None:
+                at = {"id": suggestion.id, "uri": state.uri}
+                yield offer("check", at, "again", summary=suggestion.summary.rstrip("."))
     if state.untrusted is not None:
         return
     faster = change(kernel.before, kernel.shown) if kernel.shown is not None and not kernel.old else None

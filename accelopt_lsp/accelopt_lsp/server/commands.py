@@ -21,6 +21,7 @@ class Arguments:
     to the model that proposes rewrites, ``query`` are words to look for, ``test`` is a test's path in the project, and
     ``scope`` says where something holds. ``against`` names what to compare with, ``text`` is a whole file in its place.
     ``timeline`` asks for the schedule of each engine; ``shown`` is false once nobody looks at the answer any more.
+    ``without`` is the step of a version to leave out, from 1.
     """
 
     action: Action
@@ -39,6 +40,7 @@ class Arguments:
     text: str = ""
     timeline: bool = False
     shown: bool = True
+    without: int | None = None
 
     @classmethod
     def of(cls, action: Action, values: Sequence[Any]) -> Arguments:
@@ -89,5 +91,5 @@ def _is(value: Any, kind: type) -> bool:
 _FIELDS: dict[str, type] = {
     "uri": str, "kernel": str, "line": int, "id": str, "job": str, "apply": bool, "ask": bool,
     "instructions": str, "query": str, "test": str, "scope": str, "against": str, "text": str, "timeline": bool,
-    "shown": bool,
+    "shown": bool, "without": int,
 }  # fmt: skip

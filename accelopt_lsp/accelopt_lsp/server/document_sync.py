@@ -121,6 +121,7 @@ class DocumentSync:
             if file.settings.editor.profile_on != "command":
                 self._profile(uri, file)
             await self._recall(uri, file, saved=True)
+            self._documents.saved(uri)
         if path := file_path(uri):
             await self.profile_dependents(frozenset((path,)))
 

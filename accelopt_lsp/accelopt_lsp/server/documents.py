@@ -41,7 +41,7 @@ class Documents:
     """The editor's documents.
 
     ``shown`` tells that what is stored of one is shown, ``read`` that its kernels were found anew, ``settled`` that
-    typing in it has paused, and ``closed`` that it was closed.
+    typing in it has paused, ``saved`` that its saved text was read, and ``closed`` that it was closed.
     """
 
     def __init__(self, server: LanguageServer) -> None:
@@ -49,6 +49,7 @@ class Documents:
         self.shown: Signal[[str]] = Signal()
         self.read: Signal[[str]] = Signal()
         self.settled: Signal[[str]] = Signal()
+        self.saved: Signal[[str]] = Signal()
         self.closed: Signal[[str]] = Signal()
 
     @property

@@ -14,6 +14,7 @@ from accelopt_agent.suggestions.suggestion import Suggestion, best_first
 from accelopt_lsp.errors import UserError
 from accelopt_lsp.features.wording import version_name
 from accelopt_lsp.server.commands import Arguments, Handler
+from accelopt_lsp.server.connection import EditorConnection
 from accelopt_lsp.server.documents import file_path
 from accelopt_lsp.server.pages import Pages
 from accelopt_lsp.server.progress import WorkDoneProgress
@@ -154,20 +155,12 @@ class Searches:
                 elif isinstance(event, LayoutSkipped):
                     self._editor.note(event.text, "info")
                 elif isinstance(event, Finished):
-                    self._report_end(job.uri, name, line.end(event))
+                    state = self._state.get(job.uri)
+                    at = state.kernel(name) if state is not None else None
+                    offers = at.offers if at is not None else ()
+                    report_end(self._editor, job.uri, name, line.end(event), offers)
         self._jobs.ends_with(job.id, None)
         return not stopped
-
-    def _report_end(self, uri: str, kernel: str, message: str) -> None:
-        """Say how a search ended; to a client that asked for it, with the versions to look at."""
-        if not self._editor.client.searches:
-            self._editor.say(message)
-            return
-        state = self._state.get(uri)
-        at = state.kernel(kernel) if state is not None else None
-        best = [{"id": s.id, "title": version_name(s)} for s in (at.offers if at is not None else ())]
-        ended = {"uri": uri, "kernel": kernel, "message": message, "versions": best}
-        self._editor.notify(ENDED, ended)
 
     async def _show_interrupted(self, uri: str, file: FileRequest) -> None:
         """Read from the memory after a search whether it can go on."""
@@ -183,6 +176,17 @@ class Searches:
         name = PurePath(path).stem
         brief = "\n".join(text.splitlines()[:BRIEF_LINES])
         await self._pages.show(f"searches-in-{name}", path, f"Searches in {PurePath(path).name}", text, brief)
+
+
+def report_end(
+    editor: EditorConnection, uri: str, kernel: str, message: str, versions: Iterable[Suggestion]
+) -> None:
+    """Say how a search ended; to a client that asked for it, with the versions to look at."""
+    if not editor.client.searches:
+        editor.say(message)
+        return
+    best = [{"id": s.id, "title": version_name(s)} for s in versions]
+    editor.notify(ENDED, {"uri": uri, "kernel": kernel, "message": message, "versions": best})
 
 
 def several(outcome: str, jobs: Iterable[BackgroundJob]) -> dict[str, Any]:

@@ -52,6 +52,7 @@ from accelopt_lsp.server.silence import Silence
 from accelopt_lsp.server.suggestions import METHOD as CANDIDATE_METHOD
 from accelopt_lsp.server.suggestions import SCHEME, CandidateTexts, SuggestionActions
 from accelopt_lsp.server.target_comparison import TargetComparison
+from accelopt_lsp.server.version_checks import VersionChecks
 from accelopt_lsp.server.workspace_trust import WorkspaceTrust
 from accelopt_lsp.service.parser import ParserProcess
 from accelopt_lsp.service.protocol import Service
@@ -120,6 +121,7 @@ def build_parts(session: Session) -> Parts:
         trust,
         suggestions,
         Searches(session, pages),
+        VersionChecks(session, suggestions),
         Explanations(session, suggestions, pages),
         ChangeLearning(session, profiles.texts),
         MemoryView(session, pages),

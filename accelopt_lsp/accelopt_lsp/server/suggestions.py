@@ -53,6 +53,9 @@ class SuggestionActions:
         self._parser, self._files = session.parser, session.files
         self._text_changes = text_changes
         self._listed: dict[str, list[tuple[str, bool]]] = {}
+        self._refuted: set[tuple[object, ...]] = (
+            set()
+        )  # suggestions with the programs that they do not hold in
         session.documents.read.listen(self._text_read)
         session.state.changed.listen(self._document_changed)
 
@@ -125,6 +128,12 @@ class SuggestionActions:
         "" and None."""
         entry = self._state.suggestion(args.id) if args.id else None
         return args.uri or (entry[0].uri if entry else ""), entry[2].kernel if entry else None
+
+    def refute(self, uri: str, suggestion: Suggestion) -> None:
+        """Note that a suggestion does not hold in a document as it is, so that it is outdated there."""
+        if (state := self._state.get(uri)) is not None:
+            self._refuted.add(_claim(state, suggestion))
+            self._text_read(uri)
 
     def _start(self, args: Arguments, run: Callable[[Arguments], Coroutine[Any, Any, None]]) -> BackgroundJob:
         uri, kernel = self.target(args)
@@ -279,7 +288,8 @@ class SuggestionActions:
                 same = suggestion.base_hash == kernel.kernel.content_hash and suggestion.base_text != text
                 if text is not None and same:
                     edits = await self._parser.edits_for(text, suggestion)
-                    unfit |= {suggestion.id} if isinstance(edits, ApplyRefusal) else set()
+                    refuted = _claim(state, suggestion) in self._refuted
+                    unfit |= {suggestion.id} if refuted or isinstance(edits, ApplyRefusal) else set()
         if self._documents.version(state.uri) == version:
             self._state.update(state.uri, lambda now: now.with_unfit(frozenset(unfit)))
 
@@ -295,6 +305,11 @@ def _meant(state: Document, args: Arguments) -> list[KernelState]:
     if args.kernel is None and args.line is not None and (at := state.kernel_at(args.line)):
         return [at]
     return [k for k in state.kernels if args.kernel in (None, k.kernel.name)]
+
+
+def _claim(state: Document, suggestion: Suggestion) -> tuple[object, ...]:
+    """Return what says that a suggestion holds in the program that a document has now."""
+    return suggestion.id, state.uri, state.rest_hash, *(k.kernel.content_hash for k in state.kernels)
 
 
 def _named(suggestion: Suggestion) -> str:
@@ -313,6 +328,7 @@ def described(uri: str, suggestion: Suggestion) -> dict[str, Any]:
         "origin": origin(suggestion),
         "summary": suggestion.summary,
         "review": review(suggestion),
+        "steps": [step.id for step in suggestion.way],
     }
 
 
