@@ -35,6 +35,7 @@ from accelopt_agent.model.experience_source import ExperienceSource
 from accelopt_agent.model.proposer import ModelProposer
 from accelopt_agent.model.settings import ModelSettings
 from accelopt_agent.model.team import ROLES, ModelTeam, same_for_all
+from accelopt_agent.repetition import RepeatedSteps, RepeatedVersion
 from accelopt_agent.request import OptimizeRequest
 from accelopt_agent.rules.catalogue import RuleProposer
 from accelopt_agent.search.budget import BudgetExhaustedError, Meter
@@ -50,7 +51,6 @@ from accelopt_agent.search.node import Node
 from accelopt_agent.search.paid import PaidWork, run_content
 from accelopt_agent.search.proposer import Proposer
 from accelopt_agent.search.recorder import BASELINE, CONTENT, PROCESS, REPEATS, RESUMES, Recorder
-from accelopt_agent.search.repetition import RepeatedSteps, RepeatedVersion
 from accelopt_agent.search.search_run import LayOut, SearchRun, as_written
 from accelopt_agent.search.strategies import LEARNING, strategy_named
 from accelopt_agent.transfer.proposer import MemoryProposer

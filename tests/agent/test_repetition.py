@@ -21,11 +21,11 @@ from support.toy_search import (
     request,
 )
 
+from accelopt_agent import repetition as module
 from accelopt_agent.candidate import Candidate
 from accelopt_agent.events import CandidateTried, Event, Finished, SuggestionFound
 from accelopt_agent.optimize import _proposers, drive
 from accelopt_agent.request import OptimizeRequest, Repetition
-from accelopt_agent.search import repetition as module
 from accelopt_agent.search.history import interrupted, past_runs
 from accelopt_agent.search.paid import content_of
 from accelopt_agent.suggestions.suggestion import Suggestion
