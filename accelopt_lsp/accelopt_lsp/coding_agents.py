@@ -66,7 +66,7 @@ class Tools:
             request = await self._request(file, problem, target)
             async with aclosing(self._service.profile(request)) as growing:
                 *_, last = [measurement async for measurement in growing]
-            return file_object(replace(last, file=request.name))
+            return file_object(replace(request.without_ignored(last), file=request.name))
 
         return await self._answer(work())
 

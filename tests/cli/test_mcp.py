@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import os
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +15,9 @@ import pytest
 from support.nki_kernels import SILU
 from support.processes import descendants, is_running, stat_fields
 
+from accelopt_lsp.service.protocol import FileRequest
 from accelopt_memory.memory import Memory
+from accelopt_profiling.measurement import FileMeasurement, Finding
 
 if TYPE_CHECKING:
     from mcp import ClientSession
@@ -76,6 +78,32 @@ async def test_what_cannot_be_done_is_said(home: Path) -> None:
             assert _failed(result), tool
             assert says in result.content[0].text
         assert answer(await session.call_tool("memory_search", {"words": "silu"}))["results"] == []
+
+
+class OneProfile:
+    """A service that has one profile of any file."""
+
+    def __init__(self, measurement: FileMeasurement) -> None:
+        self._measurement = measurement
+
+    async def profile(self, request: FileRequest) -> AsyncGenerator[FileMeasurement, None]:
+        yield self._measurement
+
+
+async def test_a_coding_agent_is_told_no_finding_that_the_person_silenced(home: Path) -> None:
+    """By a comment on the line or for the file, or by a setting of the project."""
+    (home / "accelopt.toml").write_text('ignore = "small-programs"\n')
+    rows = ["# accelopt: ignore-file=deprecated", *SILU.splitlines()]
+    line = next(n for n, row in enumerate(rows, 1) if "nl.store(" in row)
+    rows[line - 1] += "  # accelopt: ignore=small-dma"
+    (home / "silu.py").write_text("\n".join(rows) + "\n")
+    codes = ("small-dma", "deprecated", "small-programs", "exposed-latency")
+    found = [Finding(code, line, "warning", code) for code in codes]
+    from accelopt_lsp.coding_agents import Tools  # imports mcp
+
+    service: Any = OneProfile(FileMeasurement("silu.py", findings=found, complete=True))
+    told = await Tools(home, service).profile("silu.py")
+    assert [finding["code"] for finding in told["findings"]] == ["exposed-latency"]
 
 
 @pytest.mark.slow

@@ -13,6 +13,7 @@ from support.editor import Editor
 from support.scripted_kernels import KERNELS
 
 from accelopt_lsp.server.limit_fix import LimitFix
+from accelopt_lsp.server.new_files import first_size
 from accelopt_lsp.service.protocol import FileRequest
 from accelopt_lsp.settings.load import load_settings
 from accelopt_lsp.state.jobs import JobRegistry
@@ -139,6 +140,20 @@ async def test_no_problem_is_said_once_with_a_way_out(editor: Editor, tmp_path: 
     await editor.execute("createProblem", uri)
     await editor.message("exists already")
     assert (tmp_path / "k_problem.py").read_text() == written
+
+
+@pytest.mark.parametrize(
+    ("text", "at"),
+    [
+        ('entry = "k"\n\n\ndef get_inputs(num_tokens=2048, topk=2):\n    return []\n', (3, 26, 30)),
+        ("def get_inputs():\n    x = np.zeros((128, 512), np.float32)\n    return [x]\n", (1, 18, 21)),
+    ],
+)
+def test_the_cursor_stands_on_the_first_size_of_a_written_problem(
+    text: str, at: tuple[int, int, int]
+) -> None:
+    assert first_size(text) == at
+    assert first_size("def reference(x):\n    return x + 128\n") is None
 
 
 @pytest.mark.slow

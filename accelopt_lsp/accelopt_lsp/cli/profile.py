@@ -70,7 +70,7 @@ def profile(
     measurement = profiled([kernel_text], kernels, timeline=trace is not None)[0]
     if trace is not None:
         _write_trace(trace, measurement, kernel_text.text)
-    shown = without_ignored(kernel_text, measurement)
+    shown = kernel_text.without_ignored(measurement)
     if as_json:
         from accelopt_lsp.shapes import file_object
 
@@ -80,13 +80,6 @@ def profile(
 
         print_measurement(out(), shown)
     return answer(measurement)
-
-
-def without_ignored(file: FileRequest, measurement: FileMeasurement) -> FileMeasurement:
-    """Return a measurement with the findings that the file's comments and its settings do not silence."""
-    from accelopt_profiling.ignored import IgnoredFindings
-
-    return IgnoredFindings.of(file.text).rest_of(measurement, file.settings.ignored)
 
 
 def _write_trace(path: Path, measurement: FileMeasurement, text: str) -> None:

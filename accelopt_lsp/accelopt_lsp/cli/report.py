@@ -13,7 +13,7 @@ import click
 
 from accelopt_lsp.cli.failures import Exit, wrong_input
 from accelopt_lsp.cli.options import host_option, json_option, target_option
-from accelopt_lsp.cli.profile import answer, profiled, without_ignored
+from accelopt_lsp.cli.profile import answer, profiled
 from accelopt_lsp.cli.tables import result_words
 from accelopt_lsp.cli.terminal import print_json
 from accelopt_lsp.features import chart_svg
@@ -50,7 +50,7 @@ def report(files: tuple[Path, ...], output: Path, target: str | None, host: str 
         sources[0].settings, target, {k.dialect for source in sources for k in source.source.launched}
     )
     measurements = profiled(sources, timeline=True)
-    shown = [without_ignored(source, m) for source, m in zip(sources, measurements, strict=True)]
+    shown = [source.without_ignored(m) for source, m in zip(sources, measurements, strict=True)]
     try:
         output.write_text(page(shown, [source.text for source in sources]), encoding="utf-8")
     except OSError as error:

@@ -12,7 +12,6 @@ import click
 
 from accelopt_lsp.cli.failures import CommandError
 from accelopt_lsp.cli.options import host_option, json_option, target_option
-from accelopt_lsp.cli.profile import without_ignored
 from accelopt_lsp.cli.surface import Terminal, call_service
 from accelopt_lsp.cli.terminal import print_json
 from accelopt_lsp.errors import UserError, file_fault
@@ -146,7 +145,7 @@ class Watcher:
         async with aclosing(service.profile(file)) as growing:
             async for measurement in growing:
                 if measurement.kernels or measurement.findings:
-                    self.measurements[path] = without_ignored(file, measurement)
+                    self.measurements[path] = file.without_ignored(measurement)
                 self.changed()
 
 

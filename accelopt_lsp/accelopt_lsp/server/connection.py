@@ -83,9 +83,15 @@ class EditorConnection:
     def shows_files(self) -> bool:
         return self.client.has("window", "show_document", "support")
 
-    async def show_file(self, path: Path, take_focus: bool | None = None) -> None:
-        """Open a file in the editor; only where it ``shows_files``."""
-        params = types.ShowDocumentParams(path.as_uri(), take_focus=take_focus)
+    async def show_file(
+        self, path: Path, take_focus: bool | None = None, selected: tuple[int, int, int] | None = None
+    ) -> None:
+        """Open a file in the editor, with the 0-based line's columns selected; only where it ``shows_files``."""
+        selection = None
+        if selected is not None:
+            line, begin, end = selected
+            selection = types.Range(types.Position(line, begin), types.Position(line, end))
+        params = types.ShowDocumentParams(path.as_uri(), take_focus=take_focus, selection=selection)
         await self._answer(self._server.window_show_document_async(params))
 
     @property

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
 from accelopt_lsp.errors import UserError
-from accelopt_lsp.resources import write_new
+from accelopt_lsp.resources import read_source, write_new
 from accelopt_lsp.server.commands import Arguments, Handler
 from accelopt_lsp.server.session import Session
 from accelopt_lsp.service.protocol import FileRequest
 from accelopt_lsp.state.jobs import BackgroundJob
+
+#: The first number of two digits in the function that makes a problem's inputs: a size.
+_SIZE = re.compile(r"^def get_inputs\(.*?\b(\d{2,})\b", re.MULTILINE | re.DOTALL)
 
 
 class NewFiles:
@@ -89,7 +93,18 @@ class NewFiles:
 
     async def _open(self, path: Path) -> None:
         if self._editor.shows_files:
-            await self._editor.show_file(path, take_focus=True)
+            text = await asyncio.to_thread(read_source, path)
+            await self._editor.show_file(path, take_focus=True, selected=first_size(text))
+
+
+def first_size(text: str) -> tuple[int, int, int] | None:
+    """Return the 0-based line and columns of the first size of a problem's inputs; None in other files."""
+    size = _SIZE.search(text)
+    if size is None:
+        return None
+    begin, end = size.span(1)
+    start = text.rfind("\n", 0, begin) + 1
+    return text.count("\n", 0, begin), begin - start, end - start
 
 
 def _beside(file: FileRequest, suffix: str) -> Path:

@@ -13,6 +13,7 @@ from accelopt_agent.suggestions.suggestion import Speedup, Suggestion
 from accelopt_lsp.errors import RefusedError, UserError
 from accelopt_lsp.service.surface import Surface
 from accelopt_lsp.settings.load import Settings
+from accelopt_profiling.ignored import IgnoredFindings
 from accelopt_profiling.kernels import Kernel, KernelSource
 from accelopt_profiling.measurement import Dialect, FileMeasurement
 
@@ -55,6 +56,10 @@ class FileRequest:
     @property
     def text(self) -> str:
         return self.source.text
+
+    def without_ignored(self, measurement: FileMeasurement) -> FileMeasurement:
+        """Return its measurement with the findings that the file's comments and its settings do not silence."""
+        return IgnoredFindings.of(self.text).rest_of(measurement, self.settings.ignored)
 
     def require_sound(self) -> None:
         """Raise UserError where something is wrong with the text or its problem."""

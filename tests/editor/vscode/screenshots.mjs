@@ -51,7 +51,7 @@ await drive(url, shots, async ({ page, seen, mark, shot, settled, lens, command,
   await command('View: Close All Editors');
   await open(one);
   await quiet();
-  await command('AccelOpt: Optimize the Kernel at the Cursor');
+  await until(() => command('AccelOpt: Optimize the Kernel at the Cursor'), '.statusbar-item >> text=/Optimizing/');
   await page.locator('.statusbar-item', { hasText: /[1-9]\d* of \d+ tried/ }).waitFor({ timeout: 200_000 });
   await leave();
   await shot('search');
