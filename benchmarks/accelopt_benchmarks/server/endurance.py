@@ -35,7 +35,8 @@ async def idle(examples: Path) -> list[GoalResult]:
 
 def _idle(examples: Path) -> list[GoalResult]:
     with _server(examples) as (editor, folder):
-        files = [f for f in sorted(folder.glob("*.py")) if not f.stem.endswith("_problem")][:OPEN_FILES]
+        kernels = [f for f in sorted(folder.glob("*.py")) if not f.stem.endswith("_problem")]
+        files = [_copied(kernels[number % len(kernels)], number) for number in range(OPEN_FILES)]
         for uri in [editor.open(file) for file in files]:
             _until(editor, uri, _settled)
         time.sleep(IDLE_S)
@@ -46,6 +47,16 @@ def _idle(examples: Path) -> list[GoalResult]:
     return [
         GoalResult(what, f"<= {IDLE_GOAL_MB:g} MB", own, "MB", own <= IDLE_GOAL_MB, f"proportional; {detail}")
     ]
+
+
+def _copied(file: Path, number: int) -> Path:
+    """Return a further file with the same kernel, and its problem where that stands beside it."""
+    copy = file.with_name(f"{file.stem}_{number}.py")
+    shutil.copy(file, copy)
+    problem = file.with_name(f"{file.stem}_problem.py")
+    if problem.exists():
+        shutil.copy(problem, file.with_name(f"{copy.stem}_problem.py"))
+    return copy
 
 
 async def eight_hours(examples: Path, rounds: int = ROUNDS) -> list[GoalResult]:
