@@ -8,6 +8,9 @@ import lsprotocol.types as t
 import pytest
 from support.editor import Editor
 
+from accelopt_lsp.server.configuration import SettingsCache
+from accelopt_lsp.server.language_versions import LanguageVersionsCache
+
 KERNEL = """\
 import nki
 import nki.isa as nisa
@@ -122,6 +125,18 @@ async def test_an_import_that_nothing_resolves_offers_stubs_until_they_are_there
     await editor.until(none, "no offer any more")
     items = await completed(editor, uri, "y = nl.")
     assert "exp" not in items, "the type checker has them now"
+
+
+async def test_what_is_installed_is_not_known_before_the_file_was_read(tmp_path: Path) -> None:
+    """Else stubs would be offered where the package is."""
+    path = tmp_path / "k.py"
+    configuration = SettingsCache(pytest.fail)
+    versions = LanguageVersionsCache(configuration)
+    assert versions.known(str(path)) is None
+    settings = await configuration.of(str(path))
+    assert versions.known(str(path)) is None
+    await versions.read(settings)
+    assert versions.known(str(path)) == versions.cached(str(path))
 
 
 @pytest.mark.slow

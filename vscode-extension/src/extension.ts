@@ -23,6 +23,7 @@ import { StatusItem } from './status';
 import { SuggestionView } from './suggestion';
 import { registerTools } from './tools';
 import { VersionTree } from './tree';
+import { StubOffer } from './stubs';
 import { showCosts } from './targets';
 import { showVersions, tellEnd } from './versions';
 
@@ -36,6 +37,7 @@ export function activate(context: vscode.ExtensionContext): void {
   const tree = new VersionTree(running);
   const pairs = new PairTree(running);
   const pictures = new PicturePanel(context, running);
+  const stubs = new StubOffer(context, running);
   const command = (id: string, run: (...given: never[]) => unknown) =>
     context.subscriptions.push(vscode.commands.registerCommand(id, run));
 
@@ -53,6 +55,8 @@ export function activate(context: vscode.ExtensionContext): void {
     status.onChanged((shown) => tree.tell(shown)),
     status.onChanged((shown) => pairs.tell(shown)),
     status.onChanged(tick),
+    status.onChanged((shown) => void stubs.consider(shown)),
+    vscode.window.onDidChangeActiveTextEditor(() => void stubs.consider(status.shown)),
     vscode.workspace.onDidCloseTextDocument((document) => suggestions.closed(document)),
   );
   for (const { name, palette } of actions) {

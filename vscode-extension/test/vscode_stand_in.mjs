@@ -3,9 +3,9 @@ export const l10n = { t: (text, ...given) => text.replace(/\{(\d)\}/g, (_, at) =
 const disposable = { dispose() {} };
 
 /** What a test sets: `settings` by dotted name, `answers` to questions, `trusted`; and what it reads: `said`, `ran`, `context`. */
-export const person = { settings: {}, project: {}, answers: [], trusted: false, said: [], ran: [], context: {}, picks: [], fixes: [], panels: [] };
+export const person = { settings: {}, project: {}, answers: [], trusted: false, said: [], ran: [], context: {}, picks: [], fixes: [], panels: [], extensions: [] };
 export function begin() {
-  Object.assign(person, { settings: {}, project: {}, answers: [], trusted: false, said: [], ran: [], context: {}, picks: [], fixes: [], panels: [] });
+  Object.assign(person, { settings: {}, project: {}, answers: [], trusted: false, said: [], ran: [], context: {}, picks: [], fixes: [], panels: [], extensions: [] });
   workspace.workspaceFolders = [];
   env.remoteName = undefined;
   window.activeTextEditor = undefined;
@@ -25,6 +25,7 @@ export const workspace = {
   get isTrusted() { return person.trusted; },
   asRelativePath: (uri) => uri.pathname,
   workspaceFolders: [],
+  getWorkspaceFolder: () => workspace.workspaceFolders[0],
   onDidChangeTextDocument: () => disposable,
   openTextDocument: async (uri) => ({ uri }),
   getConfiguration: (section) => {
@@ -36,7 +37,7 @@ export const workspace = {
     };
   },
 };
-export const ConfigurationTarget = { Global: 1 };
+export const ConfigurationTarget = { Global: 1, Workspace: 2 };
 export const ProgressLocation = { Notification: 15 };
 export const QuickPickItemKind = { Separator: -1 };
 export const window = {
@@ -72,7 +73,7 @@ export const commands = {
     else person.ran.push(call);
   },
 };
-export const extensions = { getExtension: () => undefined };
+export const extensions = { getExtension: (name) => person.extensions.includes(name) || undefined };
 /** What newer versions have, which a test adds. */
 export const lm = {};
 export const chat = {};

@@ -26,12 +26,12 @@ class LanguageVersionsCache:
 
     def cached(self, path: str) -> LanguageVersions:
         """Return the versions of a file if it was read already, else the newest NKI and no Triton."""
+        return self.known(path) or LanguageVersions()
+
+    def known(self, path: str) -> LanguageVersions | None:
+        """Return the versions of a file, None until it was read."""
         settings = self._configuration.cached(path)
-        return (
-            self._known.get(_key(settings), LanguageVersions())
-            if settings is not None
-            else LanguageVersions()
-        )
+        return self._known.get(_key(settings)) if settings is not None else None
 
     async def read(self, settings: Settings) -> LanguageVersions:
         """Look at what is there now, for the files that these settings hold for."""

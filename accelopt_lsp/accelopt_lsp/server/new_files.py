@@ -7,12 +7,14 @@ import re
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from accelopt_lsp.errors import UserError
 from accelopt_lsp.resources import read_source, write_new
 from accelopt_lsp.server.commands import Arguments, Handler
 from accelopt_lsp.server.session import Session
 from accelopt_lsp.service.protocol import FileRequest
+from accelopt_lsp.settings.load import Settings
 from accelopt_lsp.state.jobs import BackgroundJob
 
 #: The first number of two digits in the function that makes a problem's inputs: a size.
@@ -45,25 +47,28 @@ class NewFiles:
         job = BackgroundJob.of("migrate", args.document(), args.kernel)
         return self._jobs.start(job, self._migrate(job))
 
-    def write_stubs(self, args: Arguments) -> BackgroundJob:
-        """Write type stubs of NKI into ``typings/`` of the document's project."""
-        job = BackgroundJob.of("writeStubs", args.document())
-        return self._jobs.start(job, self._write_stubs(job.uri))
+    async def write_stubs(self, args: Arguments) -> dict[str, Any]:
+        """Write type stubs of NKI into ``typings/`` of the document's project; answer with that folder at once."""
+        from accelopt_lsp.language.stub_files import FOLDER
 
-    async def _write_stubs(self, uri: str) -> None:
-        from accelopt_lsp.language.stub_files import FOLDER, ForeignFileError, write_stubs
-
-        path = self._documents.path(uri)
+        path = self._documents.path(args.document())
         settings = await self._configuration.of(path)
-        root = settings.project_root or Path(path).parent
+        folder = (settings.project_root or Path(path).parent) / FOLDER
+        job = BackgroundJob.of("writeStubs", args.document())
+        self._jobs.start(job, self._write_stubs(path, folder, settings))
+        return {"job": job.id, "folder": str(folder)}
+
+    async def _write_stubs(self, path: str, folder: Path, settings: Settings) -> None:
+        from accelopt_lsp.language.stub_files import ForeignFileError, write_stubs
+
         version = self._versions.cached(path).nki
         try:
-            names = await asyncio.to_thread(write_stubs, root / FOLDER, version)
+            names = await asyncio.to_thread(write_stubs, folder, version)
         except ForeignFileError as error:
             raise UserError(str(error)) from None
         await self._versions.read(settings)
         where = "Pyright and Pylance find them there; `accelopt stubs` says what mypy and ty need."
-        self._editor.say(f"Wrote {len(names)} type stubs of NKI {version} to {root / FOLDER}. {where}")
+        self._editor.say(f"Wrote {len(names)} type stubs of NKI {version} to {folder}. {where}")
 
     async def _create_problem(self, job: BackgroundJob, args: Arguments) -> None:
         file = await self._files.read(job.uri)

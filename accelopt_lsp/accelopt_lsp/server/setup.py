@@ -291,9 +291,9 @@ def _answers(server: AccelOptServer) -> None:
             return []
         first, last, context = params.range.start.line + 1, params.range.end.line + 1, params.context
         only = context.only
-        offers = list(
-            stub_actions(state.uri, place.lines[first - 1 : last], session.versions.cached(state.path), only)
-        )
+        versions = session.versions.known(state.path)
+        lines = place.lines[first - 1 : last]
+        offers = list(stub_actions(state.uri, lines, versions, only)) if versions is not None else []
         if context.trigger_kind is types.CodeActionTriggerKind.Automatic and not only:
             only = [SUGGESTION, QUICKFIX]  # a light bulb is for what is better or broken
             if state.kernel_at(first) is None:
