@@ -141,6 +141,11 @@ def test_pictures_are_linked_to_the_source_both_ways(tmp_path):
     ]  # fmt: skip
     assert "est." in state["note"]
     assert "on trn1" in state["note"]
+    assert state["image"][0] == round(state["image"][2]), "the hover shows the roofline in its size"
+    assert [target for target in ("trn1", "trn2", "trn3") if any(target in row for row in state["costs"])] == [
+        "trn1", "trn2", "trn3",
+    ]  # fmt: skip
+    assert any("Profile This File Again" in row for row in state["costs"])
     lit = state["lit"]
     assert [bar == lit[4] for bar in lit] == [False, False, False, False, True, False], (
         "the bar of line 22 alone"

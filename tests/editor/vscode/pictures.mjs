@@ -4,13 +4,40 @@ import { drive } from './page.mjs';
 
 const [url, shots] = process.argv.slice(2);
 
-await drive(url, shots, async ({ page, seen, mark, shot, lens, openFile, command, preview }) => {
+await drive(url, shots, async ({ page, seen, mark, shot, lens, openFile, command, preview, settled, toast, until }) => {
   const errors = [];
   page.on('console', (message) => message.text().includes('Content Security Policy') && errors.push(message.text()));
   const at = (line) => page.locator('.statusbar-item', { hasText: `Ln ${line},` }).waitFor();
   const source = (text) => page.locator('.view-line', { hasText: text }).first();
   await openFile('nki_silu.py');
   await lens(/est\./).waitFor({ timeout: 240_000 });
+  await settled(toast(/imports NKI, which is not installed/));
+  await shot('10-stubs-offered');
+  await toast(/imports NKI, which is not installed/).locator('.monaco-button', { hasText: 'No' }).click();
+
+  const roofline = page.locator('.monaco-hover img[src^="data:image/svg+xml"]');
+  const hover = async (name) => {
+    await page.mouse.move(5, 5);
+    await source(/def\s/).getByText('silu').hover();
+    await roofline.waitFor();
+    await shot(name);
+    return roofline.evaluate((image) => [image.naturalWidth, image.naturalHeight, image.getBoundingClientRect().width]);
+  };
+  seen.image = await hover('10-hover-dark');
+  await page.keyboard.press('Escape');
+  await command('Preferences: Toggle between Light/Dark Themes');
+  await page.locator('.monaco-workbench.vs').waitFor();
+  await hover('10-hover-light');
+  await page.keyboard.press('Escape');
+  await command('Preferences: Toggle between Light/Dark Themes');
+  await page.locator('.monaco-workbench.vs-dark').waitFor();
+  mark('hover');
+
+  await until(() => lens(/est\./).click({ timeout: 4000 }), '.quick-input-list .monaco-list-row >> text=trn2');
+  seen.costs = await page.locator('.quick-input-list .monaco-list-row').allInnerTexts();
+  await shot('10-costs');
+  await page.keyboard.press('Escape');
+  mark('costs');
   await source(/def\s/).click();
   await command('AccelOpt: Show Pictures of the Kernel at the Cursor');
   await preview.locator('#chart-roofline svg').waitFor();
