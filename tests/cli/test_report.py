@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -7,9 +8,11 @@ import pytest
 from support.command import Command
 from support.nki_kernels import FASTER, SILU, WRONG
 
+from accelopt_agent.search.history import PastRun, PastStep
 from accelopt_lsp.cli.report import page
 from accelopt_lsp.service.host_profiles import HostProfiles
 from accelopt_lsp.settings.load import Settings
+from accelopt_memory.records import Run
 from accelopt_profiling.hosts.host import Host, HostUnreachableError
 from accelopt_profiling.measurement import (
     Correctness,
@@ -78,6 +81,22 @@ def test_nothing_of_a_kernel_becomes_markup() -> None:
     tags = read(page([FileMeasurement(HOSTILE, [kernel], [finding])], [HOSTILE]))
     assert "script" not in tags.seen
     assert tags.text.count("alert(1)") >= 10
+
+
+def test_the_last_search_of_a_kernel_is_in_its_report() -> None:
+    kernel = KernelMeasurement("silu", 1, "nki", "trn1", content_hash="hash")
+    steps = (
+        PastStep(1, "", "took silu as it was", latency=Latency(9.0, 8.0, 10.0, Known.ESTIMATED)),
+        PastStep(
+            2, "", "tried it", "faster", latency=Latency(5.0, 4.0, 6.0, Known.ESTIMATED), path="Hoist it."
+        ),
+    )
+    other = PastRun(Run("r", "/work/k.py", "other", "hash", "trn1"), steps)
+    of_it = PastRun(Run("r", "/work/k.py", "silu", "hash", "trn1"), steps)
+    file = FileMeasurement("/work/k.py", [kernel], complete=True)
+    assert "Hoist it" in read(page([file], ["text"], [of_it])).text
+    assert "Hoist it" not in page([file], ["text"], [other])
+    assert "Hoist it" not in page([replace(file, file="/work/j.py")], ["text"], [of_it])
 
 
 def test_a_file_without_kernels_says_so() -> None:

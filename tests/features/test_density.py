@@ -119,7 +119,7 @@ def test_no_lens_cuts_its_verb(file: dict[str, Any]) -> None:
                     verbs
                 )
                 assert all(end <= NARROW for title, end in verbs if not title.startswith("Change ")), verbs
-                assert row[-1].command in ("profile", "costs")
+                assert row[-1].command in ("profile", "targetCosts")
                 if row[0].command == "optimize" and offered is state:
                     assert result[1] <= WIDE, result
 

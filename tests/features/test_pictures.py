@@ -15,7 +15,7 @@ from accelopt_lsp.features.chart_svg import chart_image, chart_svg
 from accelopt_lsp.features.hover import hover
 from accelopt_lsp.features.pictures import LINES, bandwidth, charts, small_roofline
 from accelopt_lsp.state.state_store import Document, KernelState
-from accelopt_lsp.state.version import REMEMBERED, Version, with_version
+from accelopt_lsp.state.version import REMEMBERED, Commit, Version, with_version
 from accelopt_profiling.kernels import Kernel
 from accelopt_profiling.measurement import KernelMeasurement, Latency, LineCost
 from accelopt_profiling.quantity import Known, estimated, executed
@@ -92,6 +92,19 @@ def test_growing_results_are_one_version_and_the_oldest_are_forgotten() -> None:
     assert [version.content_hash for version in versions] == [
         str(n) for n in range(REMEMBERED, 2 * REMEMBERED)
     ]
+
+
+def test_a_commit_stands_at_the_version_that_it_holds() -> None:
+    versions = [replace(v, content_hash=str(n), at=100.0 * n) for n, v in enumerate((Version.of(NKI),) * 3)]
+    commits = [Commit("aaa", 50, "first"), Commit("bbb", 190, "later"), Commit("ccc", 195, "last")]
+    history = next(c for c in charts(NKI, [], versions, commits) if c.name == "history")
+    assert [row[0] for row in history.rows] == [
+        "save 1, committed as aaa: first", "save 2, committed as ccc: last", "save 3, shown",
+    ]  # fmt: skip
+    assert [mark["text"] for mark in data(history, "text")] == ["aaa", "ccc"]
+    assert "commit" in history.about
+    alone = next(c for c in charts(NKI, [], versions) if c.name == "history")
+    assert "commit" not in alone.about
 
 
 def test_a_constant_of_the_module_makes_another_version() -> None:

@@ -184,7 +184,7 @@ async def test_the_numbers_lead_to_the_cost_on_each_target_where_the_client_list
     command = (lenses or [])[-1].command
     assert command is not None
     assert command.command == "accelopt.showCosts"
-    answer = await editor.execute("costs", *(command.arguments or []))
+    answer = await editor.execute("targetCosts", *(command.arguments or []))
     assert (answer["kernel"], answer["dialect"], answer["target"]) == ("scale", "nki", "trn2")
     assert [cost["target"] for cost in answer["costs"]] == ["trn1", "trn2", "trn3"]
     assert all("900 us" in cost["time"] for cost in answer["costs"])

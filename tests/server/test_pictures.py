@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -90,3 +91,60 @@ async def test_the_schedule_is_there_from_when_it_was_asked_for_until_it_is_show
     await editor.until(profiled_again, "the other version, profiled to the end")
     answer = await pictures(editor, {"uri": uri})
     assert (answer["schedule"], names(answer)) == (True, ["roofline", "lines", "history"])
+
+
+async def test_a_search_is_a_tree_of_versions_that_can_be_looked_at(editor: Editor, tmp_path: Path) -> None:
+    told: list[Any] = []
+
+    @editor.feature("accelopt/pictures")
+    def tell(params: Any) -> None:
+        told.append(params)
+
+    await editor.begin("vscode", tmp_path, pictures=True)
+    uri = editor.open(tmp_path / "k.py", KERNELS)
+    await editor.title(uri, "900 us")
+    assert "search" not in names(await pictures(editor, {"uri": uri}))
+    await editor.execute("optimize", {"uri": uri, "kernel": "silu"})
+    await editor.title(uri, "1 checked")
+
+    async def tree() -> dict[str, Any] | None:
+        answer = await pictures(editor, {"uri": uri})
+        return next((chart for chart in answer["charts"] if chart["name"] == "search"), None)
+
+    chart = await editor.until(tree, "the search")
+    assert told, "who shows the charts is told that there is another one"
+    (version,) = (await editor.execute("versions", {"uri": uri}))["versions"]
+    assert list(chart["versions"]) == ["", version["id"]]
+    assert [row[:2] for row in chart["rows"]] == [["1", ""], ["2", "1"]]
+
+
+@pytest.mark.parametrize("trusted", [True, False])
+async def test_commits_stand_in_the_history_of_a_trusted_folder(
+    editor: Editor, tmp_path: Path, trusted: bool
+) -> None:
+    def git(*command: str) -> None:
+        who = ("-c", "user.name=a", "-c", "user.email=a@b")
+        subprocess.run(["git", "-C", str(tmp_path), *who, *command], check=True, capture_output=True)
+
+    path = tmp_path / "k.py"
+    git("init", "-q")
+    await editor.begin("vscode", tmp_path, pictures=True, trusted=trusted)
+    uri = editor.open(path, KERNELS)
+    if not trusted:
+        await editor.title(uri, "is not trusted")
+        assert (await pictures(editor, {"uri": uri}))["charts"] == []
+        return
+    await editor.title(uri, "900 us")
+    assert names(await pictures(editor, {"uri": uri}))
+    path.write_text(KERNELS)
+    git("add", "k.py")
+    git("commit", "-q", "-m", "the first version")
+    editor.replace(uri, "COST = 900", "COST = 450")
+    editor.save(uri)
+
+    async def committed() -> bool:
+        charts = (await pictures(editor, {"uri": uri}))["charts"]
+        rows = [row[0] for chart in charts if chart["name"] == "history" for row in chart["rows"]]
+        return len(rows) == 2 and "the first version" in rows[0]
+
+    await editor.until(committed, "the commit at the first save")

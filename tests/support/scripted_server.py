@@ -29,6 +29,7 @@ from accelopt_agent.events import Event, Finished, ProgressText, SuggestionFound
 from accelopt_agent.migration.comparison import ComparedMigration
 from accelopt_agent.migration.file_migration import UnmovedLine
 from accelopt_agent.model.editor_request import EditorModelRequest
+from accelopt_agent.search.history import PastRun, PastStep
 from accelopt_agent.search.resumable_run import ResumableRun
 from accelopt_agent.suggestions.suggestion import Speedup, Suggestion, VersionStep
 from accelopt_lsp.errors import HostUnavailableError, UserError
@@ -44,6 +45,7 @@ from accelopt_lsp.service.surface import Surface
 from accelopt_lsp.settings.load import Settings
 from accelopt_memory.connection import Connection
 from accelopt_memory.profile_cache import ProfileCache
+from accelopt_memory.records import Run
 from accelopt_profiling.gate.verdict import Verdict
 from accelopt_profiling.kernels import Kernel
 from accelopt_profiling.measurement import (
@@ -175,6 +177,14 @@ class Scripted:
 
     async def forget(self, pair: str, settings: Settings) -> str:
         return f"Forgot the pair {pair}."
+
+    async def last_runs(self, path: str, settings: Settings) -> list[PastRun]:
+        own = [s for s in self._suggestions.values() if s.file == path]
+        if not own:
+            return []
+        run = Run("run1", path, own[0].kernel, own[0].base_hash, own[0].target, started="2026-11-29T04:00:00")
+        tried = [PastStep(2, "", f"tried {s.summary}", "faster", latency=s.fast, path=s.summary) for s in own]
+        return [PastRun(run, (PastStep(1, "", "took it as it was", latency=own[0].slow), *tried))]
 
     async def past_runs(self, path: str, settings: Settings) -> str:
         return f"# Searches in {Path(path).name}\n\n1 finished\n"

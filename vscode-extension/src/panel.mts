@@ -56,13 +56,15 @@ async function view(chart: Chart): Promise<View> {
   const drawn = new View(parse(compile(wide as unknown as TopLevelSpec).spec, undefined, { ast: true }), {
     container, expr: expressionInterpreter, renderer: 'svg', hover: false,
   });
-  drawn.addEventListener('click', (_, item) => choose(item?.datum?.line));
+  drawn.addEventListener('click', (_, item) => choose(item?.datum ?? {}));
   await drawn.runAsync();
   return drawn;
 }
 
-function choose(line: unknown): void {
-  if (typeof line === 'number' && line > 0) {
+function choose({ line, version }: { line?: unknown; version?: unknown }): void {
+  if (typeof version === 'string' && version) {
+    editor.postMessage({ version });
+  } else if (typeof line === 'number' && line > 0) {
     editor.postMessage({ line });
   }
 }
@@ -85,7 +87,9 @@ function table(chart: Chart, open: Set<string>): HTMLElement {
   const rows = chart.rows.map((cells, at) => {
     const row = element('tr');
     const line = chart.lines[at] ?? 0;
-    row.append(...cells.map((cell, column) => (line && chart.columns[column] === 'line' ? lineButton(line, `${chart.name}-${at}`) : element('td', cell))));
+    const version = chart.versions[at];
+    const leads = (column: string) => (line && column === 'line') || (version && column === 'version');
+    row.append(...cells.map((cell, n) => (leads(chart.columns[n]) ? cellButton(cell, `${chart.name}-${at}`, { line, version }) : element('td', cell))));
     if (line) {
       row.dataset.line = String(line);
     }
@@ -97,10 +101,10 @@ function table(chart: Chart, open: Set<string>): HTMLElement {
   return details;
 }
 
-function lineButton(line: number, id: string): HTMLElement {
-  const button = element('button', String(line));
+function cellButton(text: string, id: string, chosen: { line?: number; version?: string }): HTMLElement {
+  const button = element('button', text);
   button.id = id;
-  button.addEventListener('click', () => choose(line));
+  button.addEventListener('click', () => choose(chosen));
   const cell = element('td');
   cell.append(button);
   return cell;

@@ -13,6 +13,7 @@ export interface Chart {
   columns: string[];
   rows: string[][];
   lines: number[];
+  versions: string[];
 }
 
 interface Answer {
@@ -87,8 +88,8 @@ export class PicturePanel implements vscode.Disposable {
       this.panel = undefined;
       this.leave();
     });
-    panel.webview.onDidReceiveMessage((message: { ready?: true; line?: number }) =>
-      message.line ? this.reveal(message.line) : this.refresh());
+    panel.webview.onDidReceiveMessage((message: { ready?: true; line?: number; version?: string }) =>
+      message.version ? this.showVersion(message.version) : message.line ? this.reveal(message.line) : this.refresh());
     panel.webview.html = page(panel.webview.cspSource, panel.webview.asWebviewUri(vscode.Uri.joinPath(scripts, 'panel.js')));
     this.panel = panel;
   }
@@ -109,6 +110,10 @@ export class PicturePanel implements vscode.Disposable {
     if (answer.schedule) {
       await this.server.execute('profile', { uri: this.place.uri, timeline: true });
     }
+  }
+
+  private async showVersion(id: string): Promise<void> {
+    await vscode.commands.executeCommand('accelopt.showSuggestion', { id, uri: this.place?.uri });
   }
 
   private async reveal(line: number): Promise<void> {

@@ -31,7 +31,7 @@ export async function showCosts(server: Server, of: { uri: string; kernel: strin
     list.dispose();
   });
   list.show();
-  const answer = await server.execute<Costs>('costs', of);
+  const answer = await server.execute<Costs>('targetCosts', of);
   if (open) {
     list.busy = false;
     list.items = [...(answer?.costs ?? []).map((cost) => item(cost, answer as Costs)), again];

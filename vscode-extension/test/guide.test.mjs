@@ -39,7 +39,7 @@ test('a target is chosen among those of its kind of kernel', async () => {
 
 test('a kernel\'s numbers lead to its cost on each target, one of which is taken', async () => {
   const costs = [{ target: 'trn2', time: 'est. 2-3 us', bound: 'DMA' }, { target: 'trn1', time: 'est. 4-5 us', bound: '' }];
-  answers.costs = { kernel: 'silu', dialect: 'nki', target: 'trn1', costs };
+  answers.targetCosts = { kernel: 'silu', dialect: 'nki', target: 'trn1', costs };
   const shown = targets.showCosts(server, { uri: 'file:///k.py', kernel: 'silu' });
   const [list] = vscode.person.picks;
   assert.deepEqual([list.items.length, list.busy], [1, true]);

@@ -23,7 +23,7 @@ const spec = {
     },
   }],
 };
-const chart = { name: 'lines', title: 'Cost by line', about: 'Shares.', spec, columns: ['line', 'share'], rows: [['3', '20 %'], ['4', '60 %']], lines: [3, 4] };
+const chart = { name: 'lines', title: 'Cost by line', about: 'Shares.', spec, columns: ['line', 'share'], rows: [['3', '20 %'], ['4', '60 %']], lines: [3, 4], versions: [] };
 const shown = { title: 'silu', note: 'est. 2 us', tableTitle: 'As a table', charts: [chart] };
 const barsOf = (document) => [...document.all()].filter((one) => one.attributes['aria-roledescription'] === 'bar');
 const frames = (document) => barsOf(document).map((bar) => bar.style.stroke ?? bar.attributes.stroke).join();
@@ -72,6 +72,21 @@ test('the script draws charts without evaluating text, and says which line was c
   buttons[1].dispatch('click');
   assert.equal(posted.at(-1).line, 4);
   assert.equal(document.getElementById('chart-lines').attributes['aria-label'], 'Cost by line. Shares.');
+});
+
+test('a version of a search leads to its diff, by its mark and in the table', async () => {
+  const { document, posted, tell } = open(script);
+  const tree = { ...chart, name: 'search', columns: ['version', 'time'], rows: [['1', '2 us'], ['2', '1 us']], lines: [], versions: ['', 'abcd'] };
+  tell({ pictures: { ...shown, charts: [tree] } });
+  await until(() => [...document.all()].some(({ localName }) => localName === 'button'));
+  const buttons = [...document.all()].filter(({ localName }) => localName === 'button');
+  assert.deepEqual(buttons.map(({ textContent }) => textContent), ['2']);
+  buttons[0].dispatch('click');
+  assert.deepEqual(posted.at(-1).version, 'abcd');
+  const { look } = extension();
+  await look('file:///a.py');
+  await vscode.person.panels[0].tell({ version: 'abcd' });
+  assert.deepEqual(vscode.person.ran, [['accelopt.showSuggestion', { id: 'abcd', uri: 'file:///a.py' }]]);
 });
 
 test('what came before is there again after new results: an open table, the focus', async () => {

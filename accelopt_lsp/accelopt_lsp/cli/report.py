@@ -11,16 +11,20 @@ from pathlib import Path
 
 import click
 
+from accelopt_agent.search.history import PastRun
 from accelopt_lsp.cli.failures import Exit, wrong_input
 from accelopt_lsp.cli.options import host_option, json_option, target_option
 from accelopt_lsp.cli.profile import answer, profiled
 from accelopt_lsp.cli.tables import result_words
 from accelopt_lsp.cli.terminal import print_json
+from accelopt_lsp.errors import UserError
 from accelopt_lsp.features import chart_svg
 from accelopt_lsp.features.chart import BLUE, RED, Chart, amount, layer, palette, spec
 from accelopt_lsp.features.pictures import charts
+from accelopt_lsp.features.search_tree import search_tree
 from accelopt_lsp.features.wording import duration, headline, number, percent, quantity, stop_reason, times
-from accelopt_lsp.resources import read_file, settings_for, with_target
+from accelopt_lsp.resources import open_memory, read_file, settings_for, with_target
+from accelopt_lsp.service.protocol import FileRequest
 from accelopt_memory.outcomes import WINDOW, ItemSummary, KernelTries
 from accelopt_memory.records import Pair
 from accelopt_profiling import __version__
@@ -51,8 +55,9 @@ def report(files: tuple[Path, ...], output: Path, target: str | None, host: str 
     )
     measurements = profiled(sources, timeline=True)
     shown = [source.without_ignored(m) for source, m in zip(sources, measurements, strict=True)]
+    searched = [run for source in sources for run in _searches(source)]
     try:
-        output.write_text(page(shown, [source.text for source in sources]), encoding="utf-8")
+        output.write_text(page(shown, [source.text for source in sources], searched), encoding="utf-8")
     except OSError as error:
         raise wrong_input(f"{output} cannot be written: {error.strerror}.") from None
     if as_json:
@@ -77,10 +82,25 @@ pre span { display: block; } pre .share { display: inline-block; width: 5em; col
 """
 
 
-def page(measurements: Sequence[FileMeasurement], texts: Sequence[str]) -> str:
-    """Return one HTML document for the measurements of several files with these texts."""
+def _searches(file: FileRequest) -> list[PastRun]:
+    """Return the last search of each kernel of a file; none where there is no memory."""
+    from accelopt_agent.search.history import last_runs
+
+    try:
+        with open_memory(file.settings, read_only=True) as memory:
+            return last_runs(memory, str(Path(file.path).resolve()))
+    except UserError:
+        return []
+
+
+def page(
+    measurements: Sequence[FileMeasurement], texts: Sequence[str], searched: Sequence[PastRun] = ()
+) -> str:
+    """Return one HTML document for the measurements of several files with these texts, and their last searches."""
     body = "\n".join(
-        part for m, text in zip(measurements, texts, strict=True) for part in _file(m, source_lines(text))
+        part
+        for m, text in zip(measurements, texts, strict=True)
+        for part in _file(m, source_lines(text), searched)
     )
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>AccelOpt report</title>'
@@ -107,7 +127,7 @@ def _overview(measurements: Sequence[FileMeasurement]) -> str:
     return table(["kernel", "target", "time", "of peak", "bound by", "result"], rows)
 
 
-def _file(measurement: FileMeasurement, lines: list[str]) -> Iterator[str]:
+def _file(measurement: FileMeasurement, lines: list[str], searched: Sequence[PastRun]) -> Iterator[str]:
     if measurement.findings or not measurement.kernels:
         yield f"<h2>{escape(measurement.file)}</h2>"
         yield _findings(measurement.findings) or "<p>There is no Triton or NKI kernel.</p>"
@@ -118,6 +138,10 @@ def _file(measurement: FileMeasurement, lines: list[str]) -> Iterator[str]:
         yield f'<p class="{escape(status)}">Result: {escape(status)}{": " if detail else ""}{escape(detail)}</p>'
         yield _findings(kernel.findings)
         yield from map(_picture, charts(kernel, lines))
+        for run in searched:
+            tree = search_tree(run, {}, kernel.content_hash) if _is_of(run, measurement, kernel) else None
+            if tree is not None:
+                yield _picture(tree)
         yield _source(kernel, lines)
         rows = [
             f'<tr><td>{escape(name.replace("_", " "))}</td><td class="number">{escape(quantity(value))}</td>'
@@ -125,6 +149,10 @@ def _file(measurement: FileMeasurement, lines: list[str]) -> Iterator[str]:
             for name, value in kernel.quantities.items()
         ]
         yield table(["quantity", "", "known"], rows)
+
+
+def _is_of(run: PastRun, measurement: FileMeasurement, kernel: KernelMeasurement) -> bool:
+    return (run.run.kernel, run.run.file) == (kernel.name, str(Path(measurement.file).resolve()))
 
 
 def _picture(chart: Chart) -> str:

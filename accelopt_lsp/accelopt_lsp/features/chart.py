@@ -16,6 +16,8 @@ Datum = dict[str, Any]
 
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 WIDTH, ROW = 720, 22
+#: Pixels of one letter of a label, about.
+LETTER = 6.2
 
 TEXT = "currentColor"
 BLUE = "var(--vscode-charts-blue, #3b6fb6)"
@@ -35,7 +37,8 @@ HATCH = "url(#waits)"
 class Chart:
     """``about`` says in a sentence what is shown and how it is known; ``rows`` say what the marks say.
 
-    ``lines`` has the 1-based source line of each row, 0 where it has none.
+    ``lines`` has the 1-based source line of each row, 0 where it has none; ``versions`` the id of the checked version
+    that it is about, "" where it is about none.
     """
 
     name: str
@@ -45,6 +48,7 @@ class Chart:
     columns: tuple[str, ...]
     rows: Sequence[tuple[str, ...]]
     lines: Sequence[int] = field(default_factory=tuple)
+    versions: Sequence[str] = field(default_factory=tuple)
 
 
 def spec(layers: Iterable[Spec], height: int, width: int = WIDTH) -> Spec:
@@ -65,13 +69,14 @@ def spec(layers: Iterable[Spec], height: int, width: int = WIDTH) -> Spec:
 
 
 def layer(mark: str, data: Sequence[Datum], encoding: Spec, **properties: Any) -> Spec:
-    """Return one kind of mark for ``data``; those with a line can be clicked, and are framed where the cursor is."""
+    """Return one kind of mark for ``data``; those with a line or a version can be clicked, and those with the line of
+    the cursor are framed."""
     shown = {"tooltip": {"field": "about", "type": "nominal"}, **encoding}
-    if any(datum.get("line") for datum in data):
+    if any(datum.get("line") or datum.get("version") for datum in data):
         properties["cursor"] = "pointer"
-        if properties.get("color") != HATCH:
-            lit = {"test": "datum.line === cursor", "value": LIT}
-            shown["stroke"] = {"condition": lit, "value": "transparent"}
+    if any(datum.get("line") for datum in data) and properties.get("color") != HATCH:
+        lit = {"test": "datum.line === cursor", "value": LIT}
+        shown["stroke"] = {"condition": lit, "value": "transparent"}
     return {"mark": {"type": mark, **properties}, "data": {"values": list(data)}, "encoding": shown}
 
 
@@ -85,14 +90,15 @@ def amount(
     return {"field": name, "type": "quantitative", "scale": scale, "axis": axis, "stack": None}
 
 
-def band(name: str, values: Sequence[str]) -> Spec:
-    """Return the channel of a name, one row or column for each of ``values``."""
+def band(name: str, values: Sequence[str], left: bool = False) -> Spec:
+    """Return the channel of a name, one row or column for each of ``values``; the names of rows may begin ``left``."""
     scale = {"domain": list(values), "paddingInner": 0.2, "paddingOuter": 0.1}
+    begins = {"labelAlign": "left", "labelPadding": LETTER * max(map(len, values))} if left else {}
     return {
         "field": name,
         "type": "nominal",
         "scale": scale,
-        "axis": {"title": None, "labelAngle": 0},
+        "axis": {"title": None, "labelAngle": 0, **begins},
         "sort": None,
     }
 

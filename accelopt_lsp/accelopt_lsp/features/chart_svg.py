@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from html import escape
 from typing import Any
 
-from accelopt_lsp.features.chart import BLUE, HATCH, TEXT, Chart, Datum, Spec
+from accelopt_lsp.features.chart import BLUE, HATCH, LETTER, TEXT, Chart, Datum, Spec
 
 STYLE = """
 svg.chart { width: 100%; max-width: 62rem; height: auto; } svg.chart text { font: 11px system-ui, sans-serif; }
@@ -23,7 +23,6 @@ _PATTERN = (
     '<rect width="2" height="6" fill="currentColor" fill-opacity=".45"></rect></pattern></defs>'
 )
 _TOP, _BOTTOM, _RIGHT = 12, 34, 16
-_LETTER = 6.2  # pixels of one letter of a label, about
 
 _ANCHORS = {"left": "start", "center": "middle", "right": "end"}
 
@@ -41,7 +40,7 @@ def chart_svg(chart: Chart) -> str:
     encoding = spec["layer"][0]["encoding"]
     width, height = spec["width"], spec["height"]
     labels = encoding["y"]["scale"]["domain"] if encoding["y"]["type"] == "nominal" else ["000,000"]
-    left = 30 + _LETTER * max(map(len, labels))
+    left = 30 + LETTER * max(map(len, labels))
     x, y = _scale(encoding["x"], 0, width), _scale(encoding["y"], height, 0)
     marks = "".join(mark for one in spec["layer"] for mark in _marks(one, x, y))
     title = escape(chart.title)
@@ -84,7 +83,8 @@ def _axes(encoding: Spec, x: _Scale, y: _Scale, width: float, height: float, lef
         at = y(value)
         if encoding["y"]["type"] != "nominal":
             yield _line(0, at, x2=width, y2=at, opacity=0.15)
-        yield _text(-6, at + 4, label, "end")
+        begins = encoding["y"]["axis"].get("labelAlign") == "left"
+        yield _text(4 - left, at + 4, label, "start") if begins else _text(-6, at + 4, label, "end")
     yield _line(0, height, x2=width, y2=height, opacity=0.5)
     if title := encoding["x"]["axis"]["title"]:
         yield _text(width / 2, height + 30, title, "middle")

@@ -66,7 +66,7 @@ def lenses(
         profiling = any(j.kind == "profile" for j in running)
         title = result_title(state, kernel, targets.get(kernel.kernel.dialect, ""), profiling, detail)
         known = kernel.shown is not None and kernel.shown.latency.us is not None and state.untrusted is None
-        result.append(Lens(line, title, "costs" if known else "profile", where))
+        result.append(Lens(line, title, "targetCosts" if known else "profile", where))
     return result
 
 

@@ -23,7 +23,7 @@ from accelopt_lsp.features.chart import (
     spec,
 )
 from accelopt_lsp.features.wording import duration, duration_interval, percent, quantity
-from accelopt_lsp.state.version import Version, alike
+from accelopt_lsp.state.version import Commit, Version, alike
 from accelopt_profiling.duration import duration_text, unit_of
 from accelopt_profiling.measurement import KernelMeasurement
 from accelopt_profiling.quantity import Known
@@ -38,18 +38,23 @@ LINES = 15
 _WHY = {"operand": "which writes an operand", "room": "which still uses the room"}
 
 
-def charts(result: KernelMeasurement, source: Sequence[str], versions: Sequence[Version] = ()) -> list[Chart]:
+def charts(
+    result: KernelMeasurement,
+    source: Sequence[str],
+    versions: Sequence[Version] = (),
+    commits: Sequence[Commit] = (),
+) -> list[Chart]:
     """Return the charts about a kernel for which enough is known.
 
     ``source`` are the lines of its file, ``versions`` those that were profiled, the last one that of ``result``. Only
-    those of its target and its sizes are shown.
+    those of its target and its sizes are shown. ``commits`` touched the file since, the oldest first.
     """
     shown = alike(versions, result)
     return [
         *_roofline(result, shown),
         *_costs(result, source),
         *(_engines(result.timeline, source) if result.timeline is not None else ()),
-        *_history(shown),
+        *_history(shown, commits),
     ]
 
 
@@ -140,7 +145,7 @@ def _roofline(result: KernelMeasurement, versions: Sequence[Version], small: boo
         f"Time {now.known}, its bar the interval; bytes as the table says."
     )
     yield Chart(
-        "roofline", "Against the roofline", about, spec(layers, *((84, 300) if small else (240,))),
+        "roofline", "Against the roofline", about, spec(layers, *((60, 300) if small else (240,))),
         ("version", "time", "known", "moved", "known"), rows,
     )  # fmt: skip
 
@@ -272,7 +277,7 @@ def _work(timeline: Timeline, lanes: Spec, source: Sequence[str]) -> Iterator[Ch
     )  # fmt: skip
 
 
-def _history(versions: Sequence[Version]) -> Iterator[Chart]:
+def _history(versions: Sequence[Version], commits: Sequence[Commit]) -> Iterator[Chart]:
     """Yield the times of the versions that were profiled, where there are several."""
     timed = [version for version in versions if version.latency.us is not None]
     if len(timed) < 2:
@@ -280,8 +285,11 @@ def _history(versions: Sequence[Version]) -> Iterator[Chart]:
     size, unit = unit_of(timed[-1].latency.us or 1.0)
     points: list[Datum] = []
     rows = []
+    committed = _committed(timed, commits)
     for number, version in enumerate(timed, 1):
         time, name = version.latency, _name(version, number, len(timed))
+        if number in committed:
+            name += f", committed as {committed[number].id}: {committed[number].subject}"
         us = time.us or 0.0
         at_us = {"time": us / size, "low": (time.low_us or us) / size, "high": (time.high_us or us) / size}
         which, about = "accepted" if version.accepted else "saved", f"{name}: {duration_interval(time)}"
@@ -290,6 +298,7 @@ def _history(versions: Sequence[Version]) -> Iterator[Chart]:
     y = amount("time", f"time ({unit})", (0, max(point["high"] for point in points)))
     at = {"x": band("version", [str(point["version"]) for point in points]), "y": y}
     colour = {"color": palette("is", {"saved": BLUE, "accepted": GREEN})}
+    marked = [{**points[n - 1], "text": commit.id} for n, commit in committed.items()]
     layers = [
         layer(
             "rule",
@@ -298,10 +307,12 @@ def _history(versions: Sequence[Version]) -> Iterator[Chart]:
             strokeWidth=2,
         ),
         layer("point", points, {**at, **colour}, filled=True, size=70),
+        layer("text", marked, {**at, "text": _TEXT}, align="left", dx=8, dy=0, color=TEXT),
     ]
     estimated = any(version.latency.known is Known.ESTIMATED for version in timed)
     about = (
-        f"The versions that were profiled since the file was opened, the last one on the right; green: accepted."
+        f"The versions that were profiled since the file was opened, the last one on the right; green: accepted"
+        f"{', with a name: that of the commit which holds it' if marked else ''}."
         f"{' A bar is the interval of an estimate.' if estimated else ''}"
     )
     yield Chart(
@@ -312,6 +323,13 @@ def _history(versions: Sequence[Version]) -> Iterator[Chart]:
         ("version", "time", "known", "bound", "case"),
         rows,
     )
+
+
+def _committed(versions: Sequence[Version], commits: Sequence[Commit]) -> dict[int, Commit]:
+    """Return the last commit of each version that was committed, by its number: a commit holds the version that was
+    profiled last before it."""
+    numbers = ((sum(version.at <= commit.at + 1 for version in versions), commit) for commit in commits)
+    return {number: commit for number, commit in numbers if number}
 
 
 def _name(version: Version, number: int, last: int) -> str:

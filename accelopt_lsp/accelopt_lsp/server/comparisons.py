@@ -15,6 +15,7 @@ from accelopt_lsp.errors import UserError
 from accelopt_lsp.features.wording import change
 from accelopt_lsp.server.change_learning import ProfiledTexts
 from accelopt_lsp.server.commands import Arguments, Handler
+from accelopt_lsp.server.git import committed
 from accelopt_lsp.server.pages import Pages
 from accelopt_lsp.server.searches import kernels_meant
 from accelopt_lsp.server.session import Session
@@ -25,9 +26,6 @@ from accelopt_profiling.source_text import source_lines
 
 #: A comparison that is there sooner than this, in seconds, shows no progress.
 QUICK = 0.5
-
-#: Seconds that git may take to hand out a file.
-PATIENCE = 10.0
 
 #: What a kernel can be compared with, by the argument ``against``.
 AGAINST = {
@@ -122,25 +120,3 @@ class Comparisons:
         if measurement is None:
             raise UserError(f"{name} could not be profiled.")
         return measurement
-
-
-async def committed(path: Path) -> str:
-    """Return the file as the last commit of its repository has it. Raises UserError: there is none."""
-    command = ("git", "-C", str(path.parent), "cat-file", "blob", f"HEAD:./{path.name}")
-    try:
-        process = await asyncio.create_subprocess_exec(
-            *command, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-        )  # fmt: skip
-    except OSError as error:
-        raise UserError(f"git cannot be run: {error.strerror}.") from None
-    try:
-        out, reason = await asyncio.wait_for(process.communicate(), PATIENCE)
-    except asyncio.TimeoutError:
-        process.kill()
-        await process.wait()
-        raise UserError(f"git did not answer within {PATIENCE:.0f} s.") from None
-    if process.returncode:
-        why = reason.decode("utf-8", "replace").strip().rpartition("\n")[2]
-        raise UserError(f"{path.name} is in no commit: {why or 'git says nothing'}.")
-    return out.decode("utf-8", "replace")

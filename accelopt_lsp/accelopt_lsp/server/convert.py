@@ -150,7 +150,7 @@ def lens_command(lens: Lens, client: Client) -> types.Command:
     title = f"$({lens.icon}) {lens.title}" if lens.icon and client.icons else lens.title
     if lens.command == "choose" and SHOW_VERSIONS in client.commands:
         return types.Command(title, SHOW_VERSIONS, arguments=[lens.argument])
-    if lens.command == "costs":
+    if lens.command == "targetCosts":
         if SHOW_COSTS in client.commands:
             return types.Command(title, SHOW_COSTS, arguments=[lens.argument])
         return types.Command(title, ACTIONS["profile"].command, arguments=[lens.argument])

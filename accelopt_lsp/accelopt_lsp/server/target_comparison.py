@@ -29,9 +29,10 @@ class TargetComparison:
         self._editor, self._jobs, self._files = session.editor, session.jobs, session.files
         self._service, self._parser, self._pages = session.service, session.parser, pages
         self._state = session.state
+        self._measuring: dict[tuple[str, str], asyncio.Future[list[KernelMeasurement]]] = {}
 
     def actions(self) -> Mapping[str, Handler]:
-        return {"compareTargets": self.compare, "costs": self.costs}
+        return {"compareTargets": self.compare, "targetCosts": self.costs}
 
     def compare(self, args: Arguments) -> BackgroundJob:
         """Show what a kernel would cost on each target; a profile that is stored is taken as it is."""
@@ -42,10 +43,16 @@ class TargetComparison:
         """Return what a kernel costs on each target, fastest first; where that is cancelled, on those known by then."""
         uri = args.document()
         file, kernel = await self._read(uri, args)
-        title = BackgroundJob.of("compareTargets", uri).title
-        async with self._editor.progress(title, lambda: work.cancel()) as progress:
-            work = asyncio.ensure_future(self._measure(uri, file, kernel, progress))
-            await asyncio.wait([work])
+        key = uri, kernel.content_hash
+        if (work := self._measuring.get(key)) is not None:
+            await asyncio.wait([work])  # asked for twice
+        else:
+            title = BackgroundJob.of("compareTargets", uri).title
+            async with self._editor.progress(title, lambda: self._measuring[key].cancel()) as progress:
+                work = asyncio.ensure_future(self._measure(uri, file, kernel, progress))
+                self._measuring[key] = work
+                await asyncio.wait([work])
+            del self._measuring[key]
         if not work.cancelled():
             work.result()
         costs = [
@@ -78,7 +85,10 @@ class TargetComparison:
         targets = target_names("gpu" if kernel.dialect == "triton" else "neuron")
         for target in targets:
             progress.report(f"{target}, {len(results)} of {len(targets)}")
-            if target not in results and (result := await self._on(file, kernel, target)) is not None:
+            if target in results:
+                continue
+            result = self._shown(uri, kernel, target) or await self._on(file, kernel, target)
+            if result is not None:
                 results[target] = result
                 self._state.update(uri, partial(_with_target, kernel.name, result))
         return list(results.values())
@@ -87,6 +97,15 @@ class TargetComparison:
         state = self._state.get(uri)
         now = state.kernel(kernel.name) if state is not None else None
         return now.on_targets if now is not None and now.kernel.content_hash == kernel.content_hash else ()
+
+    def _shown(self, uri: str, kernel: Kernel, target: str) -> KernelMeasurement | None:
+        """Return the result that the document shows, if it is for that text and target."""
+        state = self._state.get(uri)
+        now = state.kernel(kernel.name) if state is not None else None
+        if now is None or now.shown is None or now.old or now.shown.latency.us is None:
+            return None
+        same = (now.shown.target, now.shown.content_hash) == (target, kernel.content_hash)
+        return replace(now.shown, timeline=None) if same else None
 
     async def _on(self, file: FileRequest, kernel: Kernel, target: str) -> KernelMeasurement | None:
         """Return the kernel's measurement for a target, None where its profile has none."""

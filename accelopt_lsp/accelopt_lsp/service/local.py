@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from accelopt_agent.events import Event
     from accelopt_agent.migration.comparison import ComparedMigration
     from accelopt_agent.search.control import SearchControl
+    from accelopt_agent.search.history import PastRun
     from accelopt_agent.search.resumable_run import ResumableRun
     from accelopt_agent.suggestions.suggestion import Suggestion
     from accelopt_lsp.service.host_profiles import HostProfiles
@@ -208,6 +209,11 @@ class LocalService:
     async def forget(self, pair: str, settings: Settings) -> str:
         view = await _imported("accelopt_lsp.features.memory_page")
         return str(await self._memory.use(settings, lambda m: view.forget_pair(pair, m)))
+
+    async def last_runs(self, path: str, settings: Settings) -> list[PastRun]:
+        from accelopt_agent.search.history import last_runs
+
+        return await self._memory.use(settings, lambda memory: last_runs(memory, path))
 
     async def past_runs(self, path: str, settings: Settings) -> str:
         from accelopt_agent.search.history import past_runs

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from accelopt_agent.events import Event, ModelCall
     from accelopt_agent.migration.comparison import ComparedMigration
     from accelopt_agent.request import Budget, Repetition
+    from accelopt_agent.search.history import PastRun
     from accelopt_memory.records import SearchHit
     from accelopt_profiling.gate.verdict import Verdict
     from accelopt_profiling.problems.inference.inferred import InferredProblem
@@ -243,6 +244,9 @@ class Service(Protocol):
 
     async def past_runs(self, path: str, settings: Settings) -> str:
         """Return a Markdown page with the newest runs of a file and their steps. Raises UserError."""
+
+    async def last_runs(self, path: str, settings: Settings) -> list[PastRun]:
+        """Return the newest run of each kernel of a file that tried something, with its steps. Raises UserError."""
 
     async def suggestion(self, suggestion_id: str, settings: Settings) -> Suggestion | None:
         """Return the suggestion of that id, from the memory.

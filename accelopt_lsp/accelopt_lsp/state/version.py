@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from accelopt_profiling.measurement import KernelMeasurement, Latency
 from accelopt_profiling.quantity import Quantity
@@ -13,10 +14,20 @@ REMEMBERED = 20
 
 
 @dataclass(frozen=True)
+class Commit:
+    """A commit of the file; ``at`` in seconds since 1970."""
+
+    id: str
+    at: float
+    subject: str
+
+
+@dataclass(frozen=True)
 class Version:
     """``moved`` are the bytes to and from the device's memory, None where nobody counted them.
 
-    ``rest_hash`` is that of what in the file is no kernel, "" where the version was not profiled itself.
+    ``rest_hash`` is that of what in the file is no kernel, "" where the version was not profiled itself; ``at`` is when
+    it was first profiled, in seconds since 1970.
     """
 
     content_hash: str
@@ -27,6 +38,7 @@ class Version:
     moved: Quantity | None = None
     accepted: bool = False
     rest_hash: str = ""
+    at: float = field(default_factory=time.time, compare=False)
 
     @classmethod
     def of(cls, result: KernelMeasurement, accepted: bool = False, rest_hash: str = "") -> Version:
@@ -65,7 +77,8 @@ def with_version(
         and last.content_hash == result.content_hash
         and last.rest_hash in ("", rest_hash or last.rest_hash)
     ):
-        version = replace(version, accepted=accepted or last.accepted, rest_hash=rest_hash or last.rest_hash)
+        rest_hash = rest_hash or last.rest_hash
+        version = replace(version, accepted=accepted or last.accepted, rest_hash=rest_hash, at=last.at)
         rest = versions[:-1]
     return (*rest, version)[-REMEMBERED:]
 

@@ -26,7 +26,8 @@ from accelopt_profiling.plain import from_plain
 @dataclass(frozen=True)
 class PastStep:
     """One step of a run: its time (UTC, ISO format), what was done, its result; ``latency`` is that of the version that
-    was tried, ``suggestion`` the id of one that was found."""
+    was tried, ``suggestion`` the id of one that was found. ``path`` is the summary of all steps that led to a version
+    that was tried or checked, "" for the kernel as it was and where an older run has none."""
 
     number: int
     at: str
@@ -35,6 +36,7 @@ class PastStep:
     origin: str = ""
     latency: Latency | None = None
     suggestion: str = ""
+    path: str = ""
 
 
 @dataclass(frozen=True)
@@ -108,6 +110,15 @@ def _searches(memory: Memory, kernel_hash: str | None = None) -> list[Run]:
     return [run for run in memory.run_log.runs(kernel_hash) if REPEATS not in run.options]
 
 
+def last_runs(memory: Memory, file: str) -> list[PastRun]:
+    """Return the newest run of each kernel of a file that tried something. Raises MemoryUnavailableError."""
+    newest: dict[str, PastRun] = {}
+    for past in past_runs(memory, file):
+        if past.tried:
+            newest.setdefault(past.run.kernel, past)
+    return list(newest.values())
+
+
 def past_run(memory: Memory, run: Run) -> PastRun:
     """Return the run with its steps. Raises MemoryUnavailableError."""
     steps = tuple(step for event in memory.run_log.events(run.id) if (step := _step(event)) is not None)
@@ -130,12 +141,13 @@ def _step(event: RunEvent) -> PastStep | None:
                 outcome=f"{data['outcome']}{detail}",
                 origin=str(data["origin"]),
                 latency=_latency(data),
+                path=str(data.get("path", "")),
             )
         if event.kind == CANDIDATE_JUDGED:
             verdict = data["verdict"]
             why = " ".join(str(reason["message"]) for reason in verdict["reasons"])
             outcome = "checked" if verdict["accepted"] else f"refused by the gate: {why}"
-            return PastStep(number, at, f"checked {data['summary']}", outcome)
+            return PastStep(number, at, f"checked {data['summary']}", outcome, path=data["summary"])
         if event.kind == TRANSCRIPT_ENTRY:
             return PastStep(number, at, f"heard the {data['turn']['role']}")
         if event.kind == "suggestion":

@@ -307,6 +307,7 @@ class KernelSearch:
         number = self._meter.candidates + self._meter.remembered
         data = {
             "origin": composed.origin, "steps": composed.steps, "summary": trial.candidate.summary,
+            "path": composed.summary,
             "outcome": outcome, "latency": node.measurement.latency, "detail": detail, "number": number,
         }  # fmt: skip
         if isinstance(measured, KernelMeasurement):

@@ -10,10 +10,13 @@ await drive(url, shots, async ({ page, seen, mark, shot, lens, openFile, command
   const at = (line) => page.locator('.statusbar-item', { hasText: `Ln ${line},` }).waitFor();
   const source = (text) => page.locator('.view-line', { hasText: text }).first();
   await openFile('nki_silu.py');
-  await lens(/est\./).waitFor({ timeout: 240_000 });
-  await settled(toast(/imports NKI, which is not installed/));
+  const stubs = toast(/imports NKI, which is not installed/); // it hides itself after a while
+  await stubs.waitFor({ timeout: 240_000 });
+  await settled(stubs);
   await shot('10-stubs-offered');
-  await toast(/imports NKI, which is not installed/).locator('.monaco-button', { hasText: 'No' }).click();
+  await stubs.locator('.monaco-button', { hasText: 'No' }).click();
+  mark('stubs offered');
+  await lens(/est\./).waitFor({ timeout: 240_000 });
 
   const roofline = page.locator('.monaco-hover img[src^="data:image/svg+xml"]');
   const hover = async (name) => {
@@ -33,7 +36,8 @@ await drive(url, shots, async ({ page, seen, mark, shot, lens, openFile, command
   await page.locator('.monaco-workbench.vs-dark').waitFor();
   mark('hover');
 
-  await until(() => lens(/est\./).click({ timeout: 4000 }), '.quick-input-list .monaco-list-row >> text=trn2');
+  await until(() => lens(/est\./).click({ timeout: 4000 }), '.quick-input-list .monaco-list-row >> text=Profile This File Again');
+  await page.locator('.quick-input-list .monaco-list-row', { hasText: 'trn2' }).waitFor({ timeout: 240_000 });
   seen.costs = await page.locator('.quick-input-list .monaco-list-row').allInnerTexts();
   await shot('10-costs');
   await page.keyboard.press('Escape');
