@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import time
 from pathlib import Path
 from typing import Any
 
@@ -139,6 +140,8 @@ async def test_commits_stand_in_the_history_of_a_trusted_folder(
     path.write_text(KERNELS)
     git("add", "k.py")
     git("commit", "-q", "-m", "the first version")
+    second = int(time.time())  # git counts in seconds: the next version is of a later one
+    await editor.until(lambda: int(time.time()) > second, "the next second")
     editor.replace(uri, "COST = 900", "COST = 450")
     editor.save(uri)
 

@@ -328,7 +328,7 @@ def _history(versions: Sequence[Version], commits: Sequence[Commit]) -> Iterator
 def _committed(versions: Sequence[Version], commits: Sequence[Commit]) -> dict[int, Commit]:
     """Return the last commit of each version that was committed, by its number: a commit holds the version that was
     profiled last before it."""
-    numbers = ((sum(version.at <= commit.at + 1 for version in versions), commit) for commit in commits)
+    numbers = ((sum(int(version.at) <= commit.at for version in versions), commit) for commit in commits)
     return {number: commit for number, commit in numbers if number}
 
 

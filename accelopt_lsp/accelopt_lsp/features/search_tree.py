@@ -43,14 +43,14 @@ _COLOURS = {
 
 
 @dataclass
-class _Version:
+class _Tried:
     """``steps`` led to it, the oldest first; ``latency`` has no time where it could not be run."""
 
     steps: tuple[str, ...]
     state: str
     latency: Latency | None
     why: str = ""
-    children: list[_Version] = field(default_factory=list)
+    children: list[_Tried] = field(default_factory=list)
 
     @property
     def us(self) -> float:
@@ -115,18 +115,18 @@ def search_tree(past: PastRun, offered: Mapping[str, str], content_hash: str = "
     )  # fmt: skip
 
 
-def _tree(past: PastRun) -> _Version | None:
+def _tree(past: PastRun) -> _Tried | None:
     """Return the kernel as it was with what was made from it; a version whose parent is not known stands below it."""
-    root: _Version | None = None
-    known: dict[tuple[str, ...], _Version] = {}
+    root: _Tried | None = None
+    known: dict[tuple[str, ...], _Tried] = {}
     for step in past.steps:
         steps = _steps(step.path)
         state, _, why = step.outcome.partition(": ")
         if step.what.startswith("took "):
-            root = root or _Version((), "as it was", step.latency)
+            root = root or _Tried((), "as it was", step.latency)
         elif steps and step.what.startswith("tried "):
             state = "no faster" if state in ("slower", "unclear") else state
-            known.setdefault(steps, _Version(steps, state, step.latency, why))
+            known.setdefault(steps, _Tried(steps, state, step.latency, why))
         elif steps in known and step.what.startswith("checked "):
             known[steps].state, known[steps].why = state.partition(" ")[0], why
     for steps, version in known.items():
@@ -141,9 +141,7 @@ def _steps(summary: str) -> tuple[str, ...]:
     return tuple(step.rstrip(".") for step in summary.split(THEN)) if summary else ()
 
 
-def _walk(
-    version: _Version, ancestors: tuple[_Version, ...] = ()
-) -> Iterator[tuple[_Version, tuple[_Version, ...]]]:
+def _walk(version: _Tried, ancestors: tuple[_Tried, ...] = ()) -> Iterator[tuple[_Tried, tuple[_Tried, ...]]]:
     """Yield a version and what was made from it, the fastest first, each with its ancestors."""
     yield version, ancestors
     for child in sorted(version.children, key=lambda one: one.us):
