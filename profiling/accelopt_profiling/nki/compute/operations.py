@@ -57,6 +57,12 @@ def _gelu_sigmoid_derivative(x: Array) -> Array:
     return np.asarray(s + np.float32(1.702) * x * s * (1 - s), dtype=x.dtype)
 
 
+def _shifted_right(x: Array, y: Any) -> Array:
+    """Shift zeros in from the left, whatever the sign."""
+    unsigned = np.dtype(f"u{x.dtype.itemsize}") if x.dtype.kind == "i" else x.dtype
+    return np.right_shift(x.view(unsigned), np.asarray(y).astype(unsigned)).view(x.dtype)
+
+
 #: Functions that ScalarE computes (``nisa.activation``); the documentation's list of activation functions.
 ACTIVATIONS: dict[str, Callable[[Array], Array]] = {
     "copy": np.copy, "exp": np.exp, "log": np.log, "sqrt": np.sqrt, "square": np.square, "tanh": np.tanh,
@@ -82,7 +88,7 @@ BINARY: dict[str, Callable[..., Array]] = {
     "equal": np.equal, "not_equal": np.not_equal, "greater": np.greater, "greater_equal": np.greater_equal,
     "less": np.less, "less_equal": np.less_equal, "logical_and": np.logical_and, "logical_or": np.logical_or,
     "logical_xor": np.logical_xor, "bitwise_and": np.bitwise_and, "bitwise_or": np.bitwise_or,
-    "bitwise_xor": np.bitwise_xor, "left_shift": np.left_shift, "right_shift": np.right_shift,
+    "bitwise_xor": np.bitwise_xor, "left_shift": np.left_shift, "right_shift": _shifted_right,
     "rsqrt": lambda x, _: np.reciprocal(np.sqrt(x)),
     "abs": lambda x, _: np.abs(x),
     # the larger or smaller one of both, with its sign

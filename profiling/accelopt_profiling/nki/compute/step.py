@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from accelopt_profiling.nki.data.dtypes import is_float
+from accelopt_profiling.nki.compute.operations import BITWISE, copy_values, real
+from accelopt_profiling.nki.data.dtypes import is_float, to_integers
 from accelopt_profiling.nki.data.index import BoolArray
 from accelopt_profiling.nki.data.loop_counter import plain
 from accelopt_profiling.nki.data.view import View
@@ -46,8 +47,21 @@ def run_step(step: ComputeStep) -> None:
     result = step.op(*step.params, *values)
     if step.keep:  # a copy: the target may take the result itself as its memory, and be written again
         step.result = result if step.target is None else np.array(result)
-    if step.target is not None:
-        _store(step.target, result, step.where, step.adds, values)
+    target = step.target
+    if target is not None:
+        if target.block.dtype.kind in "iu":
+            result = _as_integers(step, result, target)
+        _store(target, result, step.where, step.adds and target.block.dtype.kind not in "iu", values)
+
+
+def _as_integers(step: ComputeStep, result: Any, target: View) -> Any:
+    """Return a result as the integers that an engine or a DMA writes, what it is added to included."""
+    if step.adds and not (target.block.blank and target.whole and not target.block.fill):
+        result = target.array() + np.asarray(result).reshape(target.array().shape)
+    result = np.asarray(result)
+    if result.dtype == target.block.dtype or any(type(p) is str and p in BITWISE for p in step.params):
+        return result
+    return to_integers(real(result) if step.op is copy_values else result, target.block.dtype)
 
 
 def _store(target: View, result: Any, where: BoolArray | None, adds: bool, values: Sequence[Any]) -> None:

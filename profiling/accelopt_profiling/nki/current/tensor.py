@@ -325,7 +325,9 @@ class NkiTensor(Tile):
         values = machine.index_values(index)
         if values is None:  # shapes only: any address will do
             return view
-        rows = values.astype(np.int64).reshape(-1)
+        rows = (
+            values.astype(np.int64).reshape(len(values), -1).T.reshape(-1)
+        )  # column by column, as the hardware
         if len(rows) < dims[0][0]:
             machine.fault("out-of-bounds", f"{len(rows)} indices for {dims[0][0]} partitions.")
         moved: Array = rows[: dims[0][0]].reshape(-1, *[1] * (len(dims) - 1))

@@ -82,6 +82,17 @@ def as_dtype(value: Any) -> np.dtype[Any]:
     return kind
 
 
+def to_integers(values: npt.NDArray[Any], dtype: np.dtype[Any]) -> npt.NDArray[Any]:
+    """Convert as the engines do: to the nearest, ties to even, within the range of ``dtype``.
+
+    NaN, of which no page says anything, becomes 0. Source: release notes of NKI 0.6.
+    """
+    limits = np.iinfo(dtype)
+    if values.dtype.kind not in "iu":  # float64 holds the limits of every type
+        values = np.rint(np.nan_to_num(values.astype(np.float64)))
+    return np.clip(values, limits.min, limits.max).astype(dtype)
+
+
 @lru_cache(maxsize=64)
 def is_float(dtype: np.dtype[Any]) -> bool:
     """Return True for floating-point types, those of ``ml_dtypes`` included, which NumPy calls void-like."""

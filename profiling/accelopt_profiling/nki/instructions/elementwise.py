@@ -17,6 +17,7 @@ from accelopt_profiling.nki.compute.operations import (
 from accelopt_profiling.nki.data.block import Array
 from accelopt_profiling.nki.data.dtypes import is_float
 from accelopt_profiling.nki.data.instruction import GPSIMD, SCALAR, VECTOR
+from accelopt_profiling.nki.data.memory_space import MemorySpace
 from accelopt_profiling.nki.emulator.machine import Machine, current
 from accelopt_profiling.nki.emulator.tile import Tile
 from accelopt_profiling.nki.instructions.accumulators import accumulate
@@ -162,6 +163,13 @@ _EXACT = frozenset(("add", "subtract", "multiply"))
 _INTEGERS = frozenset((np.dtype(np.int32), np.dtype(np.uint32)))
 
 
+def _defaults_to_gpsimd(target: Tile | Allocation, *data: Tile) -> bool:
+    """Return whether today's compiler computes integers on GpSimdE, which does not reach PSUM."""
+    if isinstance(target, Allocation) or target.dtype not in _INTEGERS:
+        return False
+    return not any(t.block.info.memory is MemorySpace.PSUM for t in (target, *data))
+
+
 def tensor_tensor(dst: Any, data1: Any, data2: Any, op: Any, engine: Any) -> Any:
     """``data1 op data2`` element by element."""
     machine = current()
@@ -170,10 +178,11 @@ def tensor_tensor(dst: Any, data1: Any, data2: Any, op: Any, engine: Any) -> Any
     same_size(machine, target, a, "data1")
     same_size(machine, target, b, "data2")
     machine.rules.check_not_both_psum(a, b, "tensor_tensor")
-    usual = (GPSIMD,) if operation_name(op) == "power" else (VECTOR,)
-    where = engines(machine, engine, usual, (GPSIMD,))
     name = operator(machine, op)
-    exact = where == (GPSIMD,) and name in _EXACT and {a.dtype, b.dtype} <= _INTEGERS
+    integers = {a.dtype, b.dtype} <= _INTEGERS
+    usual = (GPSIMD,) if name == "power" or (integers and _defaults_to_gpsimd(target, a, b)) else (VECTOR,)
+    where = engines(machine, engine, usual, (GPSIMD,) if name == "power" else (VECTOR, GPSIMD))
+    exact = where == (GPSIMD,) and name in _EXACT and integers
     return into(machine, dst, "tensor_tensor", where, [a, b], paired, name, exact, cost=a)
 
 

@@ -46,6 +46,8 @@ def nc_matmul(
     else:
         _check_product(machine, target, left, right, (rows, columns))
         adds = machine.touched(target) if accumulate is None else bool(accumulate)
+        if adds and accumulate is None:
+            _begin_at_zero(machine, target)
         operands, beside = ([left], [right]) if is_transpose else ([left, right], [])
         result = machine.run_into(
             target, "nc_matmul", (TENSOR,), operands, op, right, adds and not is_transpose, beside=beside
@@ -57,6 +59,18 @@ def nc_matmul(
     instruction.stationary, instruction.free, instruction.partitions = rows, columns, right.shape[0]
     instruction.flops = 2 * left.shape[0] * rows * columns * (2 if double else 1)
     return result
+
+
+def _begin_at_zero(machine: Machine, target: Tile) -> None:
+    """Let a product that covers an earlier one in part add there and overwrite the rest, which is set to zero."""
+    coverage = target.block.coverage
+    if target.positions is not None or coverage.holds(target.box()):
+        return
+    inside = np.zeros(target.block.shape, bool)
+    inside[tuple(slice(low, high) for low, high in target.box())] = True
+    rest = target.strided(target.offset, target.dims)
+    rest.positions = np.flatnonzero(inside & coverage.missing())
+    machine.write(rest, ComputeStep(np.asarray, [np.float32(0)]) if machine.full else None)
 
 
 def _check_product(machine: Machine, target: Tile, left: Tile, right: Tile, shape: tuple[int, int]) -> None:

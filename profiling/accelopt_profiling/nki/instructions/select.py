@@ -138,12 +138,17 @@ def _nonzero(padding: int, x: Array, start: Any) -> Array:
     return out
 
 
-def _first_matches(data: Array, wanted: Array) -> Array:
-    """For each of the eight values of a partition, in turn, its first place in ``data`` not taken yet; -1: nowhere."""
+#: What stands in the place of an index that there is none: all ones, in 16 bits too.
+_NOWHERE = 0xFFFFFFFF
+
+
+def _first_matches(data: Array, wanted: Array, columns: range) -> Array:
+    """For each of the eight values of a partition, in the order of ``columns``, its first place in ``data`` not taken
+    yet; -1: nowhere."""
     places = np.full(wanted.shape, -1, dtype=np.int64)
     taken = np.zeros(data.shape, dtype=bool)
     lanes = np.arange(len(data))
-    for column in range(wanted.shape[1]):
+    for column in columns:
         same = (data == wanted[:, column : column + 1]) & ~taken
         hit = same.any(axis=1)
         at = same.argmax(axis=1)
@@ -153,7 +158,7 @@ def _first_matches(data: Array, wanted: Array) -> Array:
 
 
 def nc_find_index8(dst: Any, data: Any, vals: Any) -> Any:
-    """Find the position of the first occurrence of each of eight values in its partition of ``data``."""
+    """Find the positions of eight values in their partition of ``data``; equal ones get successive occurrences."""
     machine = current()
     tile, wanted = _searched(machine, data, "data"), on_chip(machine, vals, "vals")
     _eight(machine, wanted, "vals")
@@ -165,8 +170,15 @@ def nc_find_index8(dst: Any, data: Any, vals: Any) -> Any:
 
 
 def _first_places(x: Array, values: Array) -> Array:
-    data, eight = flat(x), flat(values)
-    return np.stack([(data == eight[:, c : c + 1]).argmax(axis=1) for c in range(8)], axis=1)
+    return _indices(_first_matches(flat(x), flat(values), range(8)))
+
+
+def _indices(places: Array) -> Array:
+    return np.where(places < 0, _NOWHERE, places).astype(np.uint32)
+
+
+#: The order in which ``nc_match_replace8`` takes its values: of equal ones the last gets the first place.
+_BACKWARDS = range(7, -1, -1)
 
 
 def nc_match_replace8(dst: Any, data: Any, vals: Any, imm: float, dst_idx: Any) -> Any:
@@ -191,12 +203,12 @@ def nc_match_replace8(dst: Any, data: Any, vals: Any, imm: float, dst_idx: Any) 
 
 
 def _matched_places(x: Array, values: Array) -> Array:
-    return np.maximum(_first_matches(flat(x), flat(values)), 0)
+    return _indices(_first_matches(flat(x), flat(values), _BACKWARDS))
 
 
 def _replaced(number: float, x: Array, values: Array) -> Array:
     result: Array = flat(x).copy()
-    places = _first_matches(result, flat(values))
+    places = _first_matches(result, flat(values), _BACKWARDS)
     lanes, columns = np.nonzero(places >= 0)
     result[lanes, places[lanes, columns]] = number
     return result
