@@ -69,6 +69,13 @@ class NKIObject:
 
     def __init__(self, *values: Any, **fields: Any) -> None: ...
 ''',
+    "NkiInstruction": '''
+class NkiInstruction:
+    """What an instruction gives back: others may be told to run after it."""
+
+    def depends_on(self, *producers: NkiInstruction) -> NkiInstruction: ...
+''',
+    "NkiValidationError": "class NkiValidationError(Exception): ...",
     **{
         name: f"class {name}(tensor): ..."
         for name in ("NkiGrid", "NkiTileGrid", "NkiBlockGrid", "VirtualRegister", "NkiScalar")

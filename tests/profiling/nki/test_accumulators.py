@@ -59,7 +59,7 @@ INSTRUCTIONS = {
         "{dst}[...] = nisa.activation_reduce(nl.square, {x}, {reduce}{dtype})",
     ),
     "activate2": Instruction(
-        "scalar", REAL, ("idle", "reset", "reset_reduce", "reduce"), lambda x: np.square(x * 2),
+        "scalar", ("add", "max", "min"), ("idle", "reset", "reset_reduce", "reduce"), lambda x: np.square(x * 2),
         "nisa.activate2({dst}, nl.square, {x}, 2.0, 0.0, nl.multiply, nl.bypass, {reduce})",
     ),
     "exponential": Instruction(
@@ -156,7 +156,8 @@ def body(drawn: list[Call], dialect: NkiDialect) -> str:
     new = "nl.ndarray(({}, {}), dtype=nl.{}, buffer=nl.sbuf)"
     for name, source in (("x", "a"), ("start", "b"), ("low", "c"), ("high", "d"), ("positive", "e")):
         width = WIDTH if source in "ae" else 1
-        lines.append(f"{name} = {new.format(ROWS, width, 'float32')}")
+        kind = "uint8" if name == "positive" else "float32"
+        lines.append(f"{name} = {new.format(ROWS, width, kind)}")
         lines.append(
             f"nisa.dma_copy(dst={name}, src={source})"
             if dialect == "current"

@@ -60,7 +60,8 @@ def _gelu_sigmoid_derivative(x: Array) -> Array:
 def _shifted_right(x: Array, y: Any) -> Array:
     """Shift zeros in from the left, whatever the sign."""
     unsigned = np.dtype(f"u{x.dtype.itemsize}") if x.dtype.kind == "i" else x.dtype
-    return np.right_shift(x.view(unsigned), np.asarray(y).astype(unsigned)).view(x.dtype)
+    shifted: Array = np.right_shift(x.view(unsigned), np.asarray(y).astype(unsigned)).view(x.dtype)
+    return shifted
 
 
 #: Functions that ScalarE computes (``nisa.activation``); the documentation's list of activation functions.
@@ -89,11 +90,15 @@ BINARY: dict[str, Callable[..., Array]] = {
     "less": np.less, "less_equal": np.less_equal, "logical_and": np.logical_and, "logical_or": np.logical_or,
     "logical_xor": np.logical_xor, "bitwise_and": np.bitwise_and, "bitwise_or": np.bitwise_or,
     "bitwise_xor": np.bitwise_xor, "left_shift": np.left_shift, "right_shift": _shifted_right,
-    "rsqrt": lambda x, _: np.reciprocal(np.sqrt(x)),
-    "abs": lambda x, _: np.abs(x),
     # the larger or smaller one of both, with its sign
     "abs_max": lambda x, y: np.asarray(np.where(np.abs(x) > np.abs(y), x, y)),
     "abs_min": lambda x, y: np.asarray(np.where(np.abs(x) < np.abs(y), x, y)),
+}  # fmt: skip
+
+#: Operations with one operand that stand where one with two may: ``tensor_scalar`` leaves the other alone.
+UNARY: dict[str, Callable[[Array], Array]] = {
+    "abs": np.abs, "square": np.square, "relu": lambda x: np.maximum(x, x.dtype.type(0)), "invert": np.invert,
+    "rsqrt": lambda x: np.reciprocal(np.sqrt(x)), "reciprocal": np.reciprocal,
 }  # fmt: skip
 
 #: Operations that give a truth value, stored as a number.
@@ -117,7 +122,9 @@ BITWISE = frozenset({"bitwise_and", "bitwise_or", "bitwise_xor", "left_shift", "
 REDUCTIONS: dict[str, Callable[..., Array]] = {
     "add": np.add.reduce, "multiply": np.multiply.reduce, "maximum": np.maximum.reduce, "minimum": np.minimum.reduce,
     "max": np.maximum.reduce, "min": np.minimum.reduce,
-    "logical_or": np.logical_or.reduce, "logical_and": np.logical_and.reduce,
+    "logical_or": np.logical_or.reduce, "logical_and": np.logical_and.reduce, "logical_xor": np.logical_xor.reduce,
+    "subtract": np.subtract.reduce, "average": np.mean,
+    "bitwise_and": np.bitwise_and.reduce, "bitwise_or": np.bitwise_or.reduce, "bitwise_xor": np.bitwise_xor.reduce,
 }  # fmt: skip
 
 #: Other spellings of an operation: NumPy's function names.
@@ -162,6 +169,8 @@ def arithmetic(name: str, x: Any, y: Any, reverse: bool = False) -> Any:
     """Return ``x name y``, or ``y name x``: computed in float32, bits as they are; "bypass" is ``x``."""
     if name == "bypass":
         return y if reverse else x
+    if name in UNARY:
+        return UNARY[name](x if name in BITWISE else real(x))
     if reverse:
         x, y = y, x
     if name in BITWISE:

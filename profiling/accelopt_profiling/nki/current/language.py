@@ -176,7 +176,7 @@ def transpose(x: Tile, dtype: Any = None) -> Tile:
     tile = machine.operand(x)
     dst = machine.memory.allocate((tile.size // tile.shape[0], tile.shape[0]), tile.dtype, MemorySpace.PSUM)
     instruction("current", "nc_transpose")(dst, tile, NkiEngine.tensor)
-    return dst
+    return dst if data_type_or_none(dtype) in (None, tile.dtype) else copy(dst, dtype)
 
 
 def broadcast_to(x: Tile, shape: Sequence[int], dtype: Any = None) -> Tile:
@@ -242,6 +242,6 @@ def constants() -> dict[str, Any]:
     """Return what of the module is no function."""
     return {
         **language.constants(), "tile_size": NkiTileSize(), "range": range, "NKIObject": NKIObject,
-        "NkiTensor": KernelNkiTensor, "tensor": KernelNkiTensor, "NkiGrid": grids.KernelGrid,
+        "MemoryRegion": Buffer, "NkiTensor": KernelNkiTensor, "tensor": KernelNkiTensor, "NkiGrid": grids.KernelGrid,
         "NkiTileGrid": grids.KernelTileGrid, "NkiBlockGrid": grids.KernelBlockGrid,
     }  # fmt: skip

@@ -9,7 +9,12 @@ from accelopt_profiling.nki.current import language
 from accelopt_profiling.nki.current.runtime_numbers import KernelNkiScalar, KernelRegister
 from accelopt_profiling.nki.current.tensor import KernelNkiTensor
 from accelopt_profiling.nki.current.versions import change, changes, emulated_version
-from accelopt_profiling.nki.frontend.binding import bound_functions, choices
+from accelopt_profiling.nki.frontend.binding import (
+    NkiInstruction,
+    NkiValidationError,
+    bound_functions,
+    choices,
+)
 from accelopt_profiling.nki.frontend.handle import TYPING
 from accelopt_profiling.nki.frontend.jit import Launcher, decorator
 from accelopt_profiling.nki.frontend.namespace import Namespace, constants_of
@@ -32,9 +37,12 @@ def modules(launch: Launcher, version: str | None = None) -> dict[str, Any]:
         return jit(kernel)
 
     nl = _module("nki.language", {**language.constants(), **bound_functions("current", "nl", True)}, emulated)
-    numbers = {"VirtualRegister": KernelRegister, "NkiScalar": KernelNkiScalar}
+    classes = {
+        "VirtualRegister": KernelRegister, "NkiScalar": KernelNkiScalar, "NkiInstruction": NkiInstruction,
+        "NkiValidationError": NkiValidationError,
+    }  # fmt: skip
     functions = bound_functions("current", "nisa", plain_numbers=True)
-    nisa = _module("nki.isa", {**choices("current"), **numbers, **functions}, emulated)
+    nisa = _module("nki.isa", {**choices("current"), **classes, **functions}, emulated)
     constants = constants_of("nki.isa", nisa)
     typing = Namespace("nki.typing", {"tensor": KernelNkiTensor, **TYPING})
     nki = _module(

@@ -67,8 +67,13 @@ class NkiTensor(Tile):
 
     def __getitem__(self, key: Any) -> Tile:
         entries = key if isinstance(key, tuple) else (key,)
+        if self._on_chip() and self.positions is None:
+            entries = self._keeping_partitions(entries)
         if _RUNTIME.isdisjoint(map(type, entries)):
-            return super().__getitem__(key)
+            view = super().__getitem__(entries)
+            if len(view.dims) == 1 and self._on_chip():  # a tile on the chip has two dimensions at least
+                return view.strided(view.offset, (*view.dims, (1, 0)))
+            return view
         if any(isinstance(e, RuntimeNumber) for e in entries):
             self.machine.fault(
                 "unsupported",
@@ -80,6 +85,14 @@ class NkiTensor(Tile):
             for e in entries
         )
         return self._known_at_run_time(super().__getitem__(known), numbers[0])
+
+    def _keeping_partitions(self, entries: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Return the indices with that of the partitions as a slice: they stay a dimension, of size 1."""
+        first = plain(entries[0]) if entries else None
+        if type(first) is not int:
+            return entries
+        at = first + self.shape[0] if first < 0 else first
+        return (slice(at, at + 1), *entries[1:])
 
     @property
     def buffer(self) -> Any:

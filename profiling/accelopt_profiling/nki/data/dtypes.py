@@ -90,7 +90,8 @@ def to_integers(values: npt.NDArray[Any], dtype: np.dtype[Any]) -> npt.NDArray[A
     limits = np.iinfo(dtype)
     if values.dtype.kind not in "iu":  # float64 holds the limits of every type
         values = np.rint(np.nan_to_num(values.astype(np.float64)))
-    return np.clip(values, limits.min, limits.max).astype(dtype)
+    inside: npt.NDArray[Any] = np.clip(values, limits.min, limits.max).astype(dtype)
+    return inside
 
 
 @lru_cache(maxsize=64)

@@ -46,9 +46,16 @@ class HardwareRules:
                 "unsupported", f"{opcode} cannot read HBM; bring the operand to SBUF with nl.load first."
             )
 
-    def check_matmul(self, stationary: Tile, moving: Tile) -> None:
-        """``nc_matmul``: stationary [K, M] and moving [K, N] in SBUF, with K <= 128, M <= 128, N <= 512."""
-        key = (stationary.shape, moving.shape, stationary.block.info.memory, moving.block.info.memory)
+    def check_matmul(self, stationary: Tile, moving: Tile, itemsize: int) -> None:
+        """``nc_matmul``: stationary [K, M] and moving [K, N] in SBUF, with K <= 128, M <= 128, N <= 512; from trn3 on
+        as many as the product's elements, of ``itemsize`` bytes, fill PSUM."""
+        key = (
+            stationary.shape,
+            moving.shape,
+            stationary.block.info.memory,
+            moving.block.info.memory,
+            itemsize,
+        )
         if key in self._passed:
             return
         limits = self.limits
@@ -61,20 +68,20 @@ class HardwareRules:
         if m > limits.stationary_columns:
             message = f"nc_matmul's stationary operand has {m} columns; TensorE takes"
             self._fault("capacity", f"{message} at most {limits.stationary_columns}.")
-        if n > limits.moving_columns:
-            message = (
-                f"nc_matmul's moving operand has {n} columns; TensorE takes at most {limits.moving_columns}."
+        columns = limits.moving_columns if limits.generation < 4 else limits.psum_bytes // itemsize
+        if n > columns:
+            self._fault(
+                "capacity", f"nc_matmul's moving operand has {n} columns; TensorE takes at most {columns}."
             )
-            self._fault("capacity", message)
         for operand, what in ((stationary, "stationary"), (moving, "moving")):
             if operand.block.info.memory is MemorySpace.PSUM:
                 self._fault("unsupported", f"nc_matmul's {what} operand lies in PSUM; copy it to SBUF first.")
         self._passed.add(key)
 
     def check_bank(self, target: Tile) -> None:
-        """Check that a product is written within one PSUM bank."""
+        """Check that a product is written within one PSUM bank; from trn3 on it may fill them all."""
         size = prod(target.shape[1:]) * target.dtype.itemsize
-        if size > self.limits.psum_bank_bytes:
+        if self.limits.generation < 4 and size > self.limits.psum_bank_bytes:
             self._fault(
                 "capacity",
                 f"A product of {size:,} B per partition; a PSUM bank has {self.limits.psum_bank_bytes:,} B.",

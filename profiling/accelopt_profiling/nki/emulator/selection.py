@@ -128,8 +128,11 @@ def _select(tile: Tile, entries: list[Any]) -> Tile:
             advanced.append((entry, step, axis))
         else:
             position, growing = _counted(tile, entry, axis)
+            if position < 0:
+                only_now(growing)
+                position, growing = position + num, ()
             if not 0 <= position < num:
-                machine.fault("out-of-bounds", f"Index {position} is outside dimension {axis} of size {num}.")
+                machine.fault("out-of-bounds", f"Index {entry} is outside dimension {axis} of size {num}.")
             if growing:
                 stays_inside(position, position, num, growing)
                 slopes = plus(slopes, times(growing, step))

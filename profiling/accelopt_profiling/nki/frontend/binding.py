@@ -9,16 +9,37 @@ from functools import cache, partial
 from importlib import import_module
 from typing import Any, NoReturn
 
-from accelopt_profiling.nki.emulator.machine import limits, running_machine
+from accelopt_profiling.nki.emulator.machine import current, limits, running_machine
 from accelopt_profiling.nki.frontend.handle import handing
 from accelopt_profiling.nki.frontend.operators import NlOperation, NlToken
 from accelopt_profiling.nki.instructions.allocation import returning
+from accelopt_profiling.nki.instructions.demands import check_demands
 from accelopt_profiling.nki.instructions.enums import CHOICES, NkiEngine
 from accelopt_profiling.nki.operations.table import Choice, NkiDialect, Operation, operations
 
 _PACKAGE = __package__.rpartition(".")[0]
 #: Functions of ``nl`` of these kinds neither take nor return tensors.
 _WITHOUT_TENSORS = frozenset(("index", "query", "program"))
+
+
+class NkiInstruction:
+    """What an instruction of today's dialect gives back: others may be told to run after it."""
+
+    __slots__ = ()
+
+    def depends_on(self, *producers: NkiInstruction) -> NkiInstruction:
+        """Return itself: the instructions of a trace are in an order that keeps every dependency."""
+        if not all(isinstance(producer, NkiInstruction) for producer in producers):
+            refuse("depends_on takes instructions: what calls of nki.isa give back.")
+        return self
+
+
+class NkiValidationError(Exception):
+    """The name under which the SDK tells a broken rule. A rule that is broken here ends the kernel instead."""
+
+
+#: All instructions are alike to a kernel.
+ISSUED = NkiInstruction()
 
 
 def bound_functions(dialect: NkiDialect, module: str, plain_numbers: bool = False) -> dict[str, Any]:
@@ -68,6 +89,7 @@ def bound(operation: Operation, dialect: NkiDialect) -> Callable[..., Any]:
         p.name: default_value(p.default) for p in signature.parameters if not p.required and not p.ignored
     }
     writes = operation.name.startswith("nisa.") and "dst" in signature.names
+    demands = operation.demands if dialect == "current" else ()
     #: Whether a call names something that is ignored, by its number of positions and its names; only allowed calls.
     forms: dict[tuple[Any, ...], bool] = {}
 
@@ -83,8 +105,10 @@ def bound(operation: Operation, dialect: NkiDialect) -> Callable[..., Any]:
         if operation.generation and limits().generation < operation.generation:
             core = f"trn{operation.generation - 1}"
             refuse(f"{operation.name} needs {core}: name that target, or use another function.")
+        if demands:
+            check_demands(current(), operation, values)
         result = function(**values)
-        return None if writes else result
+        return (None if dialect == "beta1" else ISSUED) if writes else result
 
     call.__name__ = call.__qualname__ = operation.short  # the name may be the ``op`` of an instruction
     call.__doc__ = operation.about

@@ -8,6 +8,8 @@ import numpy as np
 
 from accelopt_profiling.nki.compute.operations import (
     ACTIVATIONS,
+    BITWISE,
+    UNARY,
     arithmetic,
     matched,
     operation_name,
@@ -178,7 +180,7 @@ def tensor_tensor(dst: Any, data1: Any, data2: Any, op: Any, engine: Any) -> Any
     same_size(machine, target, a, "data1")
     same_size(machine, target, b, "data2")
     machine.rules.check_not_both_psum(a, b, "tensor_tensor")
-    name = operator(machine, op)
+    name = operator(machine, op, target, a, b)
     integers = {a.dtype, b.dtype} <= _INTEGERS
     usual = (GPSIMD,) if name == "power" or (integers and _defaults_to_gpsimd(target, a, b)) else (VECTOR,)
     where = engines(machine, engine, usual, (GPSIMD,) if name == "power" else (VECTOR, GPSIMD))
@@ -196,15 +198,24 @@ def tensor_scalar(
 
 def _scalar_operations(
     machine: Machine, dst: Any, data: Any, op0: Any, operand0: Any, reverse0: bool, op1: Any, operand1: Any,
-    reverse1: bool, engine: Any,
+    reverse1: bool, engine: Any, bits: bool = True,
 ) -> Tile:  # fmt: skip
-    tile = on_chip(machine, data, "data")
-    same_size(machine, on_chip(machine, dst, "dst"), tile, "data")
-    first, second = operator(machine, op0), None
-    operands = [tile, scalar_like(machine, operand0, tile, "operand0")]
-    if op1 is not None:
-        second = operator(machine, op1)
-        operands.append(scalar_like(machine, operand1, tile, "operand1"))
+    tile, target = on_chip(machine, data, "data"), on_chip(machine, dst, "dst")
+    same_size(machine, target, tile, "data")
+    names, operands = [], [tile]
+    for op, operand, what in ((op0, operand0, "operand0"), (op1, operand1, "operand1")):
+        if op is None and what == "operand1":
+            continue
+        names.append(operator(machine, op, target, tile, unary=True, bits=bits))
+        if names[-1] not in UNARY:
+            operands.append(scalar_like(machine, operand, tile, what))
+            continue
+        if machine.version and not (operand is None or (isinstance(operand, (int, float)) and operand == 0)):
+            machine.fault("unsupported", f"{names[-1]} has no {what}: leave it None or 0.")
+        operands.append(0.0)
+    if machine.version and len(names) == 2 and (names[0] in BITWISE) != (names[1] in BITWISE):
+        machine.fault("unsupported", f"{names[0]} and {names[1]}: either both work on bits or neither.")
+    first, second = names[0], names[1] if len(names) == 2 else None
     divides = "divide" in (first, second)
     # today's dialect names one engine, or means VectorE
     usual = MOVABLE if isinstance(dst, Allocation) and not divides else (VECTOR,)
@@ -228,7 +239,7 @@ def tensor_scalar_reduce(
     """``data op0 operand0``, whose result is also reduced along the free dimensions into ``reduce_res``."""
     machine = current()
     result = _scalar_operations(
-        machine, dst, data, op0, operand0, reverse0, None, None, False, NkiEngine.vector
+        machine, dst, data, op0, operand0, reverse0, None, None, False, NkiEngine.vector, bits=False
     )
     accumulate(
         machine, VECTOR, result, reduce_op, reduce_cmd, reduce_res, reduce_init, takes_initial=True,
@@ -247,7 +258,7 @@ def scalar_tensor_tensor(
     same_size(machine, target, tile, "data")
     same_size(machine, target, other, "operand1")
     machine.rules.check_not_both_psum(tile, other, "scalar_tensor_tensor")
-    first, second = operator(machine, op0), operator(machine, op1)
+    first, second = operator(machine, op0, bits=False), operator(machine, op1, bits=False)
     number = scalar_like(machine, operand0, tile, "operand0")
 
     return into(

@@ -36,7 +36,7 @@ def nc_matmul(
     right = on_chip(machine, moving, "moving operand")
     double = _double_rows(machine, perf_mode, left, right)
     rows_of = (left[:, 0], right[:, 0]) if double else (left, right)
-    machine.rules.check_matmul(*rows_of)
+    machine.rules.check_matmul(*rows_of, itemsize=4 if isinstance(dst, Allocation) else target.dtype.itemsize)
     rows, columns = (prod(tile.shape[1:]) for tile in rows_of)
     op = transpose_values if is_transpose else multiply_double_rows if double else multiply_values
     if isinstance(dst, Allocation):
@@ -44,7 +44,7 @@ def nc_matmul(
         if result.valid is not None:
             columns = prod(high - low for low, high in result.valid[1:])
     else:
-        _check_product(machine, target, left, right, (rows, columns))
+        _check_product(machine, target, left, right, (rows, columns), is_transpose)
         adds = machine.touched(target) if accumulate is None else bool(accumulate)
         if adds and accumulate is None:
             _begin_at_zero(machine, target)
@@ -73,9 +73,20 @@ def _begin_at_zero(machine: Machine, target: Tile) -> None:
     machine.write(rest, ComputeStep(np.asarray, [np.float32(0)]) if machine.full else None)
 
 
-def _check_product(machine: Machine, target: Tile, left: Tile, right: Tile, shape: tuple[int, int]) -> None:
+def _check_product(
+    machine: Machine, target: Tile, left: Tile, right: Tile, shape: tuple[int, int], transposes: bool
+) -> None:
     if target.block.info.memory is not MemorySpace.PSUM:
         machine.fault("unsupported", "nc_matmul writes to PSUM; allocate dst with buffer=nl.psum.")
+    kinds = ("float32",) if machine.limits.generation < 4 else ("float32", "bfloat16")
+    if not transposes and target.dtype.name not in kinds:
+        machine.fault(
+            "unsupported", f"nc_matmul writes {' or '.join(kinds)} on this core; dst is {target.dtype}."
+        )
+    if {t.dtype.name for t in (left, right)} == {"float8_e4m3", "float8_e4m3fn"}:
+        machine.fault(
+            "unsupported", "nc_matmul mixes float8_e4m3 and float8_e4m3fn; both operands have one of them."
+        )
     if (left.dtype.itemsize >= 4) != (right.dtype.itemsize >= 4):
         machine.fault(
             "unsupported",

@@ -8,7 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from accelopt_profiling.nki.compute.operations import ACTIVATIONS, BINARY, REDUCTIONS, operation_name
+from accelopt_profiling.nki.compute.operations import (
+    ACTIVATIONS,
+    BINARY,
+    BITWISE,
+    REDUCTIONS,
+    UNARY,
+    operation_name,
+)
 from accelopt_profiling.nki.data.dtypes import MissingTypeError, as_dtype
 from accelopt_profiling.nki.data.instruction import GPSIMD, SCALAR, VECTOR
 from accelopt_profiling.nki.data.memory_space import MemorySpace
@@ -16,6 +23,7 @@ from accelopt_profiling.nki.emulator.machine import Machine, current
 from accelopt_profiling.nki.emulator.tile import Tile
 from accelopt_profiling.nki.instructions.allocation import Allocation
 from accelopt_profiling.nki.instructions.enums import NkiEngine
+from accelopt_profiling.nki.operations.table import table
 
 #: Engines for tensor-scalar work the developer left to the compiler (``unknown_engine``). GpSimdE could do it too, but
 #: published profiles show at most 2.6 % of its time used, so the compiler does not choose it.
@@ -109,18 +117,51 @@ def scalar_like(machine: Machine, value: Any, data: Tile, what: str) -> Any:
     return value
 
 
-def operator(machine: Machine, op: Any) -> str:
-    """Return the name of an operation with two operands, as ``arithmetic`` computes it.
+def operator(machine: Machine, op: Any, *tiles: Any, unary: bool = False, bits: bool = True) -> str:
+    """Return the name of an operation as ``arithmetic`` computes it: with two operands, or ``unary`` with one.
+
+    ``tiles`` are the instruction's, ``bits`` says whether it takes operations on bits, which need integers.
 
     Raises:
-        KernelFaultError: the engines have no such operation.
+        KernelFaultError: the engines have no such operation, or not of these types or on this core.
     """
     name = operation_name(op)
-    if name not in BINARY and name != "bypass":
-        machine.fault(
-            "unsupported", f"The operation {name or op!r} is not one of {', '.join(sorted(BINARY))}."
-        )
+    if name not in BINARY and name != "bypass" and not (unary and name in UNARY):
+        known = sorted((*BINARY, *UNARY)) if unary else sorted(BINARY)
+        machine.fault("unsupported", f"The operation {name or op!r} is not one of {', '.join(known)}.")
+    if machine.version and name != "bypass":
+        _check_documented(machine, name)
+    if name in BITWISE:
+        _check_bits(machine, name, tiles, bits)
     return name
+
+
+def _check_documented(machine: Machine, name: str, needs: str = "") -> None:
+    """Check an operation against the table of those that today's engines have, here with a property it needs."""
+    row = table()["operators"].get(_FULL_NAMES.get(name, name))
+    if row is None or needs not in row:
+        instead = "; multiply by the reciprocal" if name == "divide" else ""
+        machine.fault(
+            "unsupported",
+            f"Today's engines {'do not reduce with' if needs else 'have no operation'} {name}{instead} (AWS's page "
+            "nki.api.shared, Supported Math Operators).",
+        )
+    if "trn3" in row and machine.limits.generation < 4:
+        machine.fault("unsupported", f"The operation {name} needs trn3 (AWS's release notes of NKI 0.4).")
+
+
+def _check_bits(machine: Machine, name: str, tiles: Sequence[Any], bits: bool) -> None:
+    if not bits:
+        machine.fault("unsupported", f"This instruction takes arithmetic operations only, not {name}.")
+    for tile in tiles:
+        if tile.dtype is not None and tile.dtype.kind not in "iub":
+            machine.fault(
+                "unsupported", f"{name} works on the bits of integers; a tensor here is {tile.dtype}."
+            )
+
+
+#: The two operations that NumPy also has by a short name.
+_FULL_NAMES = {"max": "maximum", "min": "minimum"}
 
 
 def activation_name(machine: Machine, op: Any) -> str:
@@ -137,8 +178,8 @@ def activation_name(machine: Machine, op: Any) -> str:
     return name
 
 
-def reduction(machine: Machine, op: Any) -> str:
-    """Return the name of an operation that reduces along axes.
+def reduction(machine: Machine, op: Any, *tiles: Any) -> str:
+    """Return the name of an operation that reduces ``tiles`` along axes.
 
     Raises:
         KernelFaultError: there is no such reduction.
@@ -148,6 +189,10 @@ def reduction(machine: Machine, op: Any) -> str:
         machine.fault(
             "unsupported", f"Nothing reduces with {name or op!r}; there are {', '.join(sorted(REDUCTIONS))}."
         )
+    if machine.version and name != "average":
+        _check_documented(machine, name, "reduces")
+    if name in BITWISE:
+        _check_bits(machine, name, tiles, True)
     return name
 
 

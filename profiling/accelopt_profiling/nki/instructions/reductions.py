@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from accelopt_profiling.nki.compute.group_operations import cumulated
-from accelopt_profiling.nki.compute.operations import REDUCTIONS, combined, halves, real, scanned
+from accelopt_profiling.nki.compute.operations import BITWISE, REDUCTIONS, combined, halves, real, scanned
 from accelopt_profiling.nki.data.block import Array
 from accelopt_profiling.nki.data.instruction import GPSIMD, VECTOR
 from accelopt_profiling.nki.emulator.machine import Machine, current
@@ -31,7 +31,10 @@ from accelopt_profiling.nki.operations.table import operations
 def tensor_reduce(dst: Any, op: Any, data: Any, axis: Any, negate: bool, keepdims: bool) -> Any:
     """Reduce along free dimensions on VectorE: with a ``dst`` the last ones, in Beta 1 any, with None all."""
     machine = current()
-    name, tile, target = reduction(machine, op), on_chip(machine, data, "data"), on_chip(machine, dst, "dst")
+    tile, target = on_chip(machine, data, "data"), on_chip(machine, dst, "dst")
+    name = reduction(machine, op, tile, target)
+    if name == "average":
+        machine.fault("unsupported", "Only tensor_partition_reduce averages; add, and multiply by 1 / n.")
     axes = _free_axes(machine, axis, tile)
     if isinstance(dst, Allocation):
         box, (inner,) = cut(machine, dst, tile)
@@ -80,7 +83,7 @@ def _free_axes(machine: Machine, axis: Any, tile: Tile) -> tuple[int, ...]:
 
 def reduced(name: str, axes: tuple[int, ...], negate: bool, x: Array) -> Array:
     """Return a tile reduced along ``axes``."""
-    total = REDUCTIONS[name](real(x), axis=axes)
+    total = REDUCTIONS[name](x if name in BITWISE else real(x), axis=axes)
     return np.asarray(-total) if negate else total
 
 
@@ -96,7 +99,7 @@ def tensor_partition_reduce(dst: Any, op: Any, data: Any) -> Any:
         machine.fault(
             "out-of-bounds", f"The reduction of {tile.shape} over partitions does not fit dst {target.shape}."
         )
-    params = reduction(machine, op), (0,), False
+    params = reduction(machine, op, tile, target), (0,), False
     return into(machine, dst, "tensor_partition_reduce", (GPSIMD,), [tile], reduced, *params, cost=tile)
 
 
@@ -110,7 +113,7 @@ def tensor_tensor_scan(
     same_size(machine, target, a, "data0")
     same_size(machine, target, b, "data1")
     machine.rules.check_not_both_psum(a, b, "tensor_tensor_scan")
-    params = operator(machine, op0), operator(machine, op1), reverse0, reverse1
+    params = operator(machine, op0, bits=False), operator(machine, op1, bits=False), reverse0, reverse1
     start = scalar_like(machine, initial, a, "initial")
     return into(machine, dst, "tensor_tensor_scan", (VECTOR,), [a, b, start], scanned, *params, cost=a)
 
@@ -125,7 +128,7 @@ def tensor_scalar_cumulative(
     machine = current()
     tile, target = on_chip(machine, src, "src"), on_chip(machine, dst, "dst")
     same_size(machine, target, tile, "src")
-    params = operator(machine, op0), operator(machine, op1)
+    params = operator(machine, op0, bits=False), operator(machine, op1, bits=False)
     loaded = scalar_like(machine, imm1, tile, "imm1") if reduce_cmd is ReduceCmd.load_reduce else None
     start = initial_registers(machine, VECTOR, op1, reduce_cmd, loaded, takes_initial=True)
     operands = [tile, scalar_like(machine, imm0, tile, "imm0"), start]
@@ -157,5 +160,12 @@ def bn_aggr(dst: Any, data: Any) -> Any:
     box, (tile,) = cut(machine, dst, tile)
     if prod(tile.shape[1:]) % 3:
         machine.fault("out-of-bounds", f"bn_aggr reads triples; data has the shape {tile.shape}.")
-    allocated(dst, (rows, 2), None if box is None else (box[0], (0, 2)))
+    part = None if box is None else (box[0], (0, 2))
+    if not allocated(dst, (rows, 2), part) and per_partition(machine, on_chip(machine, dst, "dst")) != (
+        rows,
+        2,
+    ):
+        machine.fault(
+            "out-of-bounds", f"bn_aggr gives a mean and a variance per partition; dst is {dst.shape}."
+        )
     return into(machine, dst, "bn_aggr", (VECTOR,), [tile], combined, cost=tile)

@@ -90,8 +90,9 @@ class Operation:
     "transposed", "product"). ``reads`` and ``writes`` name parameters that hold tiles; with ``keeps`` the destination
     keeps some of what it held, or adds to it. ``limits`` are numbers that the documentation states, ``generation`` the
     first core that has it. Functions of one ``family`` ("unary") have one signature; in the dialects ``tokens`` a name
-    is only the ``op`` of an instruction. ``changes`` tells the versions of today's dialect that "added", "deprecated"
-    or "removed" it and what to write "instead".
+    is only the ``op`` of an instruction. ``demands`` are the page's rules over parameters.
+    ``changes`` tells the versions of today's dialect that "added", "deprecated" or "removed" it and what to write
+    "instead".
     """
 
     name: str
@@ -108,6 +109,7 @@ class Operation:
     keeps: bool = False
     generation: int = 0
     limits: Mapping[str, int] = field(default_factory=dict)
+    demands: tuple[tuple[tuple[str, ...], str], ...] = ()
     changes: Mapping[str, str] = field(default_factory=dict)
     example: str = ""
     family: str = ""
@@ -192,12 +194,18 @@ def _operation(name: str, row: dict[str, Any]) -> Operation:
         keeps=row.get("keeps", False),
         generation=row.get("generation", 0),
         limits=row.get("limits", {}),
+        demands=tuple(_demand(text) for text in row.get("demands", ())),
         changes={key: row[key] for key in CHANGES if key in row},
         example=row.get("example", "").replace("{name}", short),
         family=row.get("like", ""),
         tokens=(row["token"],) if "token" in row else (),
         **words,
     )
+
+
+def _demand(text: str) -> tuple[tuple[str, ...], str]:
+    names, _, rule = text.partition(": ")
+    return tuple(names.split()), rule
 
 
 #: What a row says of versions.
