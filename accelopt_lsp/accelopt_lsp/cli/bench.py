@@ -27,6 +27,7 @@ OWN = {
     "gate": f"{OWN_PACKAGE}.gate.commands:gate",
     "hosts": f"{OWN_PACKAGE}.hosts.commands:hosts",
     "memory": f"{OWN_PACKAGE}.memory.commands:memory",
+    "nki": f"{OWN_PACKAGE}.nki.commands:nki",
     "rewrite": f"{OWN_PACKAGE}.foreign.commands:rewrite",
     "search": f"{OWN_PACKAGE}.search.commands:search",
     "self": f"{OWN_PACKAGE}.server.commands:self_",

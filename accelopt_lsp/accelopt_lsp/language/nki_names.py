@@ -51,8 +51,8 @@ def tile_sizes(dialect: NkiDialect) -> list[str]:
 _OTHERS = {
     ("nl", "beta1"): ("mgrid", "tensor", "fp32", "tile_size", "constants"),
     ("nl", "current"): (
-        "MemoryRegion", "NkiTensor", "tensor", "NKIObject", "NkiGrid", "NkiTileGrid", "NkiBlockGrid", "DType", "average",
-        "range", "fp32", "tile_size",
+        "MemoryRegion", "NkiTensor", "tensor", "NKIObject", "NkiGrid", "NkiTileGrid", "NkiBlockGrid", "DType",
+        "average", "range", "fp32", "tile_size",
     ),
     ("nisa", "beta1"): ("constants",),
     ("nisa", "current"): ("VirtualRegister", "NkiScalar", "NkiInstruction", "NkiValidationError", "constants"),

@@ -191,13 +191,6 @@ def transpose(x: Any, *, dtype: Any = None, mask: Any = None) -> Tile:
     return nc_transpose(Allocation(data_type_or_none(dtype), mask), x, None)
 
 
-def mean(x: Any, axis: Any = None, dtype: Any = None, mask: Any = None, keepdims: bool = False) -> Any:
-    machine = current()
-    total = reduce("add", x, axis, dtype, mask, keepdims)
-    count = int(np.prod(x.shape)) // max(1, int(np.prod(total.shape)))
-    return binary(machine, "multiply", total, 1.0 / count)
-
-
 def softmax(
     x: Any, axis: Any = -1, *, dtype: Any = None, compute_dtype: Any = None, mask: Any = None
 ) -> Tile:
@@ -211,31 +204,6 @@ def softmax(
     )
     assert isinstance(result, Tile)
     return result
-
-
-def rms_norm(
-    x: Any, w: Any, axis: Any, n: int, epsilon: float = 1e-06, *, dtype: Any = None, compute_dtype: Any = None,
-    mask: Any = None,
-) -> Tile:  # fmt: skip
-    """``x / RMS(x) * w`` with the root mean square of ``n`` values along ``axis``: square, sum, scale, rsqrt, two
-    products."""
-    machine = current()
-    total = reduce("add", instruction("beta1", "activation")("square", x, mask=mask), axis, None, mask, True)
-    mean = binary(
-        machine, "add", binary(machine, "multiply", total, 1.0 / n, None, mask), epsilon, None, mask
-    )
-    scaled = binary(
-        machine, "multiply", x, instruction("beta1", "activation")("rsqrt", mean, mask=mask), None, mask
-    )
-    result = binary(machine, "multiply", scaled, w, dtype or compute_dtype, mask)
-    assert isinstance(result, Tile)
-    return result
-
-
-def var(x: Any, axis: Any = None, *, dtype: Any = None, mask: Any = None) -> Any:
-    """Compute the variance along free dimensions."""
-    centred = binary(current(), "subtract", x, mean(x, axis, mask=mask, keepdims=True), None, mask)
-    return mean(instruction("beta1", "activation")("square", centred, mask=mask), axis, dtype, mask)
 
 
 def static_cast(input_data: Any, dtype: Any) -> Tile:

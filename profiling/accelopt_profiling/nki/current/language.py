@@ -192,10 +192,11 @@ def expand_dims(x: Tile, axis: int) -> Tile:
     return language.expand_dims(x, axis)
 
 
-def mean(x: Tile, axis: Any, dtype: Any = None, keepdims: bool = False) -> Any:
-    machine = current()
-    total = reduce("add", x, axis, dtype, None, keepdims)
-    return binary(machine, "multiply", total, total.size / x.size)
+def gather_flattened(data: Tile, indices: Tile, axis: Any = None, dtype: Any = None) -> Tile:
+    """Gather ``data[p, indices[p, i]]`` within each partition, on GpSimdE."""
+    dst = current().memory.allocate(indices.shape, data.dtype, MemorySpace.SBUF)
+    instruction("current", "nc_n_gather")(dst, data, indices)
+    return dst if data_type_or_none(dtype) in (None, data.dtype) else copy(dst, dtype)
 
 
 def softmax(x: Tile, axis: Any = -1, dtype: Any = None) -> Any:

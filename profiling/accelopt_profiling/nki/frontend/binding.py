@@ -80,6 +80,8 @@ def bound(operation: Operation, dialect: NkiDialect) -> Callable[..., Any]:
 
     Calls with other arguments than the row's fault, and on cores that do not have the operation yet.
     """
+    if operation.impossible and dialect == "current":
+        return partial(_refuse_impossible, operation)
     function = _in_form(operation, dialect)
     signature = operation.signatures[dialect]
     if signature.variadic or operation.kind == "range":  # a loop looks at the frame that calls it
@@ -167,6 +169,10 @@ def check_call(
     else:
         return
     refuse(f"{operation.name} {problem}; its parameters are {signature}.")
+
+
+def _refuse_impossible(operation: Operation, *unused: Any, **named_unused: Any) -> NoReturn:
+    refuse(f"{operation.name}: {operation.impossible}.")
 
 
 def refuse(message: str) -> NoReturn:

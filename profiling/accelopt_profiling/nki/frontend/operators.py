@@ -16,7 +16,7 @@ from accelopt_profiling.nki.compute.operations import (
     predicate,
 )
 from accelopt_profiling.nki.data.dtypes import as_dtype
-from accelopt_profiling.nki.data.instruction import ENGINES, VECTOR
+from accelopt_profiling.nki.data.instruction import ENGINES, SCALAR, VECTOR
 from accelopt_profiling.nki.emulator.machine import Machine, current
 from accelopt_profiling.nki.emulator.tile import Tile
 from accelopt_profiling.nki.instructions.allocation import Allocation
@@ -79,6 +79,11 @@ def binary(machine: Machine, name: str, x: Any, y: Any, dtype: Any = None, mask:
     tile."""
     if not isinstance(x, Tile) and not isinstance(y, Tile):
         return BINARY[name](np.asarray(x), np.asarray(y))
+    if name == "power" and machine.version and not (isinstance(x, Tile) and isinstance(y, Tile)):
+        machine.fault(
+            "unsupported",
+            "nl.power takes two tiles, no number (known issues of NKI 0.4); nl.square multiplies.",
+        )
     kind = as_dtype(dtype) if dtype is not None else _common(x, y)
     op, params = (predicate, (name,)) if name in PREDICATES else (BINARY[name], ())
     if isinstance(x, Tile) and isinstance(y, Tile):
@@ -109,3 +114,32 @@ def reduce(name: str, x: Any, axis: Any, dtype: Any, mask: Any, keepdims: bool, 
     allocation = Allocation(None if dtype is None else as_dtype(dtype), mask)
     result: Tile = tensor_reduce(allocation, name, x, axis, negate, keepdims)
     return result
+
+
+def mean(x: Any, axis: Any = None, dtype: Any = None, keepdims: Any = False, mask: Any = None) -> Any:
+    """Compute ``nl.mean``: a sum, times what one element counts."""
+    total = reduce("add", x, axis, dtype, mask, keepdims)
+    return binary(current(), "multiply", total, total.size / x.size)
+
+
+def var(x: Any, axis: Any = None, dtype: Any = None, keepdims: Any = False, mask: Any = None) -> Any:
+    """Compute ``nl.var``: the mean of the squares of what is left of the mean."""
+    machine = current()
+    centred = binary(machine, "subtract", x, mean(x, axis, None, True, mask), None, mask)
+    squares = machine.run("activation", (SCALAR,), [centred], np.square, None, mask)
+    return mean(squares, axis, dtype, keepdims, mask)
+
+
+def rms_norm(
+    x: Any, w: Any, axis: Any, n: int, epsilon: float | None = None, dtype: Any = None, compute_dtype: Any = None,
+    mask: Any = None,
+) -> Any:  # fmt: skip
+    """Compute ``x / RMS(x) * w`` with the root mean square of ``n`` values along ``axis``."""
+    machine = current()
+    squares = machine.run("activation", (SCALAR,), [x], np.square, None, mask)
+    total = binary(machine, "multiply", reduce("add", squares, axis, None, mask, True), 1.0 / n, None, mask)
+    shifted = binary(machine, "add", total, 1e-6 if epsilon is None else epsilon, None, mask)
+    root = machine.run("activation", (SCALAR,), [shifted], ACTIVATIONS["rsqrt"], None, mask)
+    return binary(
+        machine, "multiply", binary(machine, "multiply", x, root, None, mask), w, dtype or compute_dtype, mask
+    )

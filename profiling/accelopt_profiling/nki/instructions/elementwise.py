@@ -196,6 +196,14 @@ def tensor_scalar(
     return _scalar_operations(machine, dst, data, op0, operand0, reverse0, op1, operand1, reverse1, engine)
 
 
+#: Engines on which ``tensor_scalar`` runs whatever its operations, and those that the others have.
+_RUNS = frozenset(((VECTOR,), MOVABLE))
+_ALSO_ON: dict[tuple[str, ...], set[tuple[str, ...]]] = {
+    (SCALAR,): {("multiply", "add"), ("multiply",), ("add",)},
+    (GPSIMD,): {("rsqrt",)},
+}
+
+
 def _scalar_operations(
     machine: Machine, dst: Any, data: Any, op0: Any, operand0: Any, reverse0: bool, op1: Any, operand1: Any,
     reverse1: bool, engine: Any, bits: bool = True,
@@ -220,6 +228,10 @@ def _scalar_operations(
     # today's dialect names one engine, or means VectorE
     usual = MOVABLE if isinstance(dst, Allocation) and not divides else (VECTOR,)
     where = engines(machine, engine, usual, (SCALAR, GPSIMD))
+    if machine.version and where not in _RUNS and tuple(names) not in _ALSO_ON[where]:
+        machine.fault(
+            "unsupported", f"{' and '.join(names)} run on VectorE only (AWS's page of nisa.tensor_scalar)."
+        )
     opcode = "divide_scalar" if divides else "tensor_scalar"
     return into(machine, dst, opcode, where, operands, _in_turn, first, reverse0, second, reverse1, cost=tile)
 

@@ -168,6 +168,8 @@ def iota(
         allocated(dst, values.shape)
         return into(machine, dst, "iota", (GPSIMD,), [], _restored, _stored(values))
     target = on_chip(machine, dst, "dst")
+    if len(pattern) > 4:
+        machine.fault("unsupported", f"The pattern of iota has at most four dimensions, not {len(pattern)}.")
     numbers = _pattern(machine, target, pattern, offset, channel_multiplier)
     return into(machine, dst, "iota", (GPSIMD,), [], _numbers, target.shape, numbers)
 

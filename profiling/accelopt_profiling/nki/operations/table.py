@@ -90,7 +90,8 @@ class Operation:
     "transposed", "product"). ``reads`` and ``writes`` name parameters that hold tiles; with ``keeps`` the destination
     keeps some of what it held, or adds to it. ``limits`` are numbers that the documentation states, ``generation`` the
     first core that has it. Functions of one ``family`` ("unary") have one signature; in the dialects ``tokens`` a name
-    is only the ``op`` of an instruction. ``demands`` are the page's rules over parameters.
+    is only the ``op`` of an instruction. ``demands`` are the page's rules over parameters,
+    ``impossible`` why today's hardware does not have what the page names.
     ``changes`` tells the versions of today's dialect that "added", "deprecated" or "removed" it and what to write
     "instead".
     """
@@ -110,6 +111,7 @@ class Operation:
     generation: int = 0
     limits: Mapping[str, int] = field(default_factory=dict)
     demands: tuple[tuple[tuple[str, ...], str], ...] = ()
+    impossible: str = ""
     changes: Mapping[str, str] = field(default_factory=dict)
     example: str = ""
     family: str = ""
@@ -195,6 +197,7 @@ def _operation(name: str, row: dict[str, Any]) -> Operation:
         generation=row.get("generation", 0),
         limits=row.get("limits", {}),
         demands=tuple(_demand(text) for text in row.get("demands", ())),
+        impossible=row.get("impossible", ""),
         changes={key: row[key] for key in CHANGES if key in row},
         example=row.get("example", "").replace("{name}", short),
         family=row.get("like", ""),

@@ -1,0 +1,48 @@
+"""Implements ``accelopt bench nki``: the emulator held against AWS's pages."""
+
+from __future__ import annotations
+
+import click
+
+from accelopt_lsp.cli.options import json_option
+
+
+@click.group()
+def nki() -> None:
+    """Hold NKI without hardware against what AWS documents."""
+
+
+@nki.command()
+@click.argument("functions", nargs=-1)
+@json_option
+def conformance(functions: tuple[str, ...], as_json: bool) -> int:
+    """Compute what AWS's pages state, and refuse what they forbid.
+
+    FUNCTIONS, such as nisa.tensor_copy, are all by default. Takes some seconds. Exit code 1: a rule does not hold.
+    """
+    from accelopt_benchmarks.nki.conformance import judge
+    from accelopt_benchmarks.nki.conformance_cases import CASES
+    from accelopt_benchmarks.result import GoalResult, end
+
+    results = judge(case for case in CASES if not functions or case.function in functions)
+    wrong = [r for r in results if r.verdict != "agrees"]
+    values = [r for r in results if r.case.expected is not None]
+    held = len({r.case.function for r in results} - {r.case.function for r in wrong})
+    all_functions = len({r.case.function for r in results})
+
+    def count(verdict: str) -> int:
+        return sum(r.verdict == verdict for r in results)
+
+    rows = [
+        GoalResult("functions whose rules all hold", ">= 95 %", 100 * held / max(1, all_functions), "%",
+                   held >= 0.95 * all_functions, f"{held} of {all_functions}"),
+        GoalResult("another value", "0", count("differs"), "", not count("differs"),
+                   f"of {len(values)} rules on values"),
+        GoalResult("documented, and refused", "0", count("refused") + count("fails"), "",
+                   not count("refused") + count("fails"), f"{count('fails')} of them with an error that is no finding"),
+        GoalResult("forbidden, and accepted", "0", count("accepted"), "", not count("accepted"),
+                   f"of {len(results) - len(values)} rules that forbid"),
+        *(GoalResult(f"{r.case.function} ({r.case.core}): {r.case.rule}", "as the page says", None, "", None,
+                     f"{r.verdict}: {r.detail}" if r.detail else r.verdict) for r in wrong),
+    ]  # fmt: skip
+    return end(rows, as_json)

@@ -1,0 +1,95 @@
+"""Runs the cases of ``conformance_cases`` on the emulator: which rules of AWS's pages hold there."""
+
+from __future__ import annotations
+
+import linecache
+import textwrap
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from accelopt_benchmarks.nki.conformance_cases import Array, Case
+from accelopt_profiling.nki.emulator.diagnostics import KernelFaultError
+from accelopt_profiling.nki.install import emulated
+from accelopt_profiling.nki.time_model.hardware import hardware
+
+#: "agrees"; "differs" in a value; what is documented is "refused", or ends in an error that is no finding ("fails");
+#: what is forbidden is "accepted".
+Verdict = Literal["agrees", "differs", "refused", "fails", "accepted"]
+
+_FILE = "conformance_case.py"
+_HEAD = """\
+import nki
+import nki.isa as nisa
+import nki.language as nl
+
+@nki.jit
+def kernel({names}):
+"""
+_LOAD = (
+    "{tile} = nl.ndarray({name}.shape, dtype={name}.dtype, buffer=nl.sbuf)\nnisa.dma_copy({tile}, {name})\n"
+)
+_STORE = """
+result = nl.ndarray(o.shape, dtype=o.dtype, buffer=nl.shared_hbm)
+nisa.dma_copy(result, o)
+return result
+"""
+
+
+@dataclass(frozen=True)
+class CaseResult:
+    """What became of a case; ``detail`` is the refusal, the error or the first difference."""
+
+    case: Case
+    verdict: Verdict
+    detail: str = ""
+
+
+def judge(cases: Iterable[Case]) -> list[CaseResult]:
+    """Run the cases one after another, each as a kernel of its own."""
+    return [_judged(case) for case in cases]
+
+
+def _judged(case: Case) -> CaseResult:
+    names = "abc"[: len(case.inputs)]
+    on_chip = [
+        (tile, name) for tile, name, x in zip("xyz", names, case.inputs, strict=False) if x.shape[0] <= 128
+    ]
+    body = "".join(_LOAD.format(tile=tile, name=name) for tile, name in on_chip) + case.statements + _STORE
+    text = _HEAD.format(names=", ".join(names)) + textwrap.indent(body, "    ")
+    linecache.cache[_FILE] = (
+        len(text),
+        None,
+        text.splitlines(keepends=True),
+        _FILE,
+    )  # kernels read their source
+    with emulated("full", limits=hardware(case.core).limits, sdk=False):
+        space: dict[str, object] = {}
+        exec(compile(text, _FILE, "exec"), space)  # noqa: S102  # our own text
+        try:
+            with np.errstate(all="ignore"):
+                result = space["kernel"](*case.inputs)  # type: ignore[operator]
+        except KernelFaultError as fault:
+            return CaseResult(case, "agrees" if case.expected is None else "refused", fault.message)
+        except Exception as error:  # what is no finding of ours is one of the results
+            return CaseResult(case, "fails", f"{type(error).__name__}: {error}")
+    if case.expected is None:
+        return CaseResult(case, "accepted")
+    problem = _difference(np.asarray(result), case.expected)
+    return CaseResult(case, "differs" if problem else "agrees", problem)
+
+
+def _difference(found: Array, expected: Array) -> str:
+    """Return where two results differ first: integers at all, numbers by more than rounding in float32 explains."""
+    if found.shape != expected.shape:
+        return f"the shape is {found.shape}, not {expected.shape}"
+    exact = expected.dtype.kind in "iu"
+    close = found == expected if exact else np.isclose(found, expected, rtol=1e-4, atol=1e-5, equal_nan=True)
+    if close.all():
+        return ""
+    at = tuple(int(i) for i in np.argwhere(~close)[0])
+    return (
+        f"{int((~close).sum())} of {close.size} elements; the first, {at}, is {found[at]}, not {expected[at]}"
+    )
