@@ -250,9 +250,12 @@ def _gather(
             "unsupported",
             "Irregular indices and slices cannot be mixed; index every dimension with nl.arange.",
         )
+    rank = max(np.ndim(index) for index, _, _ in advanced)
     total: Any = np.int64(offset - sum(i.offset * step for i, step, _ in advanced if isinstance(i, Affine)))
     for index, step, axis in advanced:
         positions = np.asarray(index)
+        if isinstance(index, np.ndarray):  # a tile of the kernel: its partitions come first
+            positions = positions.reshape(*positions.shape, *[1] * (rank - positions.ndim))
         num = tile.dims[axis][0]
         beyond = positions.size and (positions.min() < 0 or positions.max() >= num)
         if beyond and axis != unchecked:

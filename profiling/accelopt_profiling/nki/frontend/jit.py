@@ -241,7 +241,7 @@ def _is_array(value: Any) -> bool:
 
 def described(value: Any) -> str:
     """Return "float32 1024x64", or a plain value."""
-    if not (hasattr(value, "shape") and hasattr(value, "dtype")):
+    if isinstance(value, type) or not (hasattr(value, "shape") and hasattr(value, "dtype")):
         return repr(value)[:80]
     return f"{str(value.dtype).rpartition('.')[2]} {'x'.join(map(str, value.shape)) or 'scalar'}"
 

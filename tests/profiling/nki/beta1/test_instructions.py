@@ -379,3 +379,32 @@ def test_inputs_are_left_alone() -> None:
     before = A.copy()
     assert not run(body, A).result.any()
     np.testing.assert_array_equal(A, before)
+
+
+def test_a_type_may_be_an_argument() -> None:
+    body = """
+    out = nl.ndarray(a.shape, dtype=b, buffer=nl.shared_hbm)
+    nl.store(out, nl.load(a, dtype=b))
+    return out
+    """
+    outcome = run(body, A, np.float16)
+    assert outcome.fault is None
+    assert outcome.result.dtype == np.float16
+
+
+def test_rows_that_a_tile_names_are_gathered_and_transposed() -> None:
+    """The index of the partitions comes first, whatever the number of the other indices' dimensions."""
+    source, rows = (
+        np.arange(8 * 4 * 16, dtype=np.float32).reshape(8, 4, 16),
+        np.array([[5], [0], [3]], np.uint32),
+    )
+    body = """
+    rows, iy, iz = nl.load(b), nl.arange(4)[None, :, None], nl.arange(16)[None, None, :]
+    turned = nisa.dma_transpose(a[rows[nl.arange(3)[:, None], 0], iy, iz], axes=(2, 1, 0))
+    out = nl.ndarray((16, 4, 3), dtype=a.dtype, buffer=nl.shared_hbm)
+    nl.store(out, turned)
+    return out
+    """
+    outcome = run(body, source, rows)
+    assert outcome.fault is None
+    np.testing.assert_array_equal(outcome.result, source[rows[:, 0]].transpose(2, 1, 0))

@@ -6,6 +6,7 @@ import sys
 
 import numpy as np
 import pytest
+from support.nki_current_source import TRN2
 from support.nki_source import HEAD, run
 
 from accelopt_profiling.nki.emulator.diagnostics import KernelFaultError
@@ -49,10 +50,10 @@ def test_an_instruction_means_what_numpy_says(expression: str) -> None:
     nl.store(out, result)
     return out
     """
-    outcome = run(body, A, IDS, COLUMN)
+    outcome = run(body, A, IDS, COLUMN, limits=TRN2)
     assert outcome.fault is None, outcome.fault
     np.testing.assert_allclose(outcome.result, EXPRESSIONS[expression], rtol=1e-5)
-    assert run(body, A, IDS, COLUMN, mode="trace").result.shape == outcome.result.shape
+    assert run(body, A, IDS, COLUMN, mode="trace", limits=TRN2).result.shape == outcome.result.shape
 
 
 #: An expression on the tile a (64 x 32) with a mask that leaves its first rows, and what it means of these.
