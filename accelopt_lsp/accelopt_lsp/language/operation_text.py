@@ -24,6 +24,8 @@ def facts(operation: Operation) -> Mapping[str, str]:
         "result": _SHAPES.get(operation.shape, ""),
         "from": f"generation {operation.generation}" if operation.generation else "",
         "limits": ", ".join(f"{name} {limit}" for name, limit in operation.limits.items()),
+        "demands": "; ".join(f"{', '.join(names)}: {rule}" for names, rule in operation.demands),
+        "today": operation.impossible,
         "versions": ", ".join(f"{change} {text}" for change, text in operation.changes.items()),
         "example": operation.example,
     }
