@@ -346,6 +346,8 @@ def _tensors() -> list[Case]:
         Case("nisa.iota", "written to SBUF", f"{_new('o', 'int32', buffer='psum')}\nnisa.iota(o, [[1, 64]])", None,
              (X,)),
         Case("nisa.dma_copy", "does not reach PSUM", f"{_new('o', buffer='psum')}\nnisa.dma_copy(o, x)", None, (X,)),
+        Case("nisa.dma_copy", "hardware descriptors need trn2",
+             f"{OUT}\nnisa.dma_copy(o, x, dge_mode=nisa.dge_mode.hwdge)", None, (X,), "trn1"),
         Case("nisa.dma_compute", "adds in float32", f"{OUT}\nnisa.dma_compute(o, [x, y], reduce_op=nl.add)", X + Y,
              (X, Y)),
         Case("nisa.dma_compute", "adds only", f"{OUT}\nnisa.dma_compute(o, [x, y], reduce_op=nl.multiply)", None, (X,

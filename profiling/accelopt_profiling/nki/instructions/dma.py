@@ -26,6 +26,8 @@ def dma_copy(
     if machine.version:
         _check_dma(machine, target, source)
         target, source = _in_order_of(target, source), _in_order_of(source, target)
+    if dge_mode is DgeMode.hwdge and machine.limits.generation < 3:
+        machine.fault("unsupported", "dge_mode.hwdge needs trn2; leave it to the compiler.")
     if dge_mode is DgeMode.hwdge and target.dtype != source.dtype:
         machine.fault("unsupported", f"dge_mode.hwdge cannot convert {source.dtype} to {target.dtype}.")
     if mask is not None:
