@@ -21,14 +21,14 @@ def conformance(functions: tuple[str, ...], as_json: bool) -> int:
     FUNCTIONS, such as nisa.tensor_copy, are all by default. Takes some seconds. Exit code 1: a rule does not hold.
     """
     from accelopt_benchmarks.nki.conformance import judge
-    from accelopt_benchmarks.nki.conformance_cases import CASES
+    from accelopt_benchmarks.nki.page_rules import RULES
     from accelopt_benchmarks.result import GoalResult, end
 
-    results = judge(case for case in CASES if not functions or case.function in functions)
+    results = judge(rule for rule in RULES if not functions or rule.function in functions)
     wrong = [r for r in results if r.verdict != "agrees"]
-    values = [r for r in results if r.case.expected is not None]
-    held = len({r.case.function for r in results} - {r.case.function for r in wrong})
-    all_functions = len({r.case.function for r in results})
+    values = [r for r in results if r.rule.expected is not None]
+    held = len({r.rule.function for r in results} - {r.rule.function for r in wrong})
+    all_functions = len({r.rule.function for r in results})
 
     def count(verdict: str) -> int:
         return sum(r.verdict == verdict for r in results)
@@ -42,7 +42,7 @@ def conformance(functions: tuple[str, ...], as_json: bool) -> int:
                    not count("refused") + count("fails"), f"{count('fails')} of them with an error that is no finding"),
         GoalResult("forbidden, and accepted", "0", count("accepted"), "", not count("accepted"),
                    f"of {len(results) - len(values)} rules that forbid"),
-        *(GoalResult(f"{r.case.function} ({r.case.core}): {r.case.rule}", "as the page says", None, "", None,
+        *(GoalResult(f"{r.rule.function} ({r.rule.core}): {r.rule.text}", "as the page says", None, "", None,
                      f"{r.verdict}: {r.detail}" if r.detail else r.verdict) for r in wrong),
     ]  # fmt: skip
     return end(rows, as_json)

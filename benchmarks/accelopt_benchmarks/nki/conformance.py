@@ -1,4 +1,4 @@
-"""Runs the cases of ``conformance_cases`` on the emulator: which rules of AWS's pages hold there."""
+"""Runs the rules of ``page_rules`` on the emulator: which rules of AWS's pages hold there."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Literal
 
 import numpy as np
 
-from accelopt_benchmarks.nki.conformance_cases import Array, Case
+from accelopt_benchmarks.nki.page_rules import Array, PageRule
 from accelopt_profiling.nki.emulator.diagnostics import KernelFaultError
 from accelopt_profiling.nki.install import emulated
 from accelopt_profiling.nki.time_model.hardware import hardware
@@ -19,7 +19,7 @@ from accelopt_profiling.nki.time_model.hardware import hardware
 #: what is forbidden is "accepted".
 Verdict = Literal["agrees", "differs", "refused", "fails", "accepted"]
 
-_FILE = "conformance_case.py"
+_FILE = "page_rule.py"
 _HEAD = """\
 import nki
 import nki.isa as nisa
@@ -39,25 +39,25 @@ return result
 
 
 @dataclass(frozen=True)
-class CaseResult:
-    """What became of a case; ``detail`` is the refusal, the error or the first difference."""
+class RuleResult:
+    """What became of a rule; ``detail`` is the refusal, the error or the first difference."""
 
-    case: Case
+    rule: PageRule
     verdict: Verdict
     detail: str = ""
 
 
-def judge(cases: Iterable[Case]) -> list[CaseResult]:
-    """Run the cases one after another, each as a kernel of its own."""
-    return [_judged(case) for case in cases]
+def judge(rules: Iterable[PageRule]) -> list[RuleResult]:
+    """Run the rules one after another, each as a kernel of its own."""
+    return [_judged(rule) for rule in rules]
 
 
-def _judged(case: Case) -> CaseResult:
-    names = "abc"[: len(case.inputs)]
+def _judged(rule: PageRule) -> RuleResult:
+    names = "abc"[: len(rule.inputs)]
     on_chip = [
-        (tile, name) for tile, name, x in zip("xyz", names, case.inputs, strict=False) if x.shape[0] <= 128
+        (tile, name) for tile, name, x in zip("xyz", names, rule.inputs, strict=False) if x.shape[0] <= 128
     ]
-    body = "".join(_LOAD.format(tile=tile, name=name) for tile, name in on_chip) + case.statements + _STORE
+    body = "".join(_LOAD.format(tile=tile, name=name) for tile, name in on_chip) + rule.statements + _STORE
     text = _HEAD.format(names=", ".join(names)) + textwrap.indent(body, "    ")
     linecache.cache[_FILE] = (
         len(text),
@@ -65,20 +65,20 @@ def _judged(case: Case) -> CaseResult:
         text.splitlines(keepends=True),
         _FILE,
     )  # kernels read their source
-    with emulated("full", limits=hardware(case.core).limits, sdk=False):
+    with emulated("full", limits=hardware(rule.core).limits, sdk=False):
         space: dict[str, object] = {}
         exec(compile(text, _FILE, "exec"), space)  # noqa: S102  # our own text
         try:
             with np.errstate(all="ignore"):
-                result = space["kernel"](*case.inputs)  # type: ignore[operator]
+                result = space["kernel"](*rule.inputs)  # type: ignore[operator]
         except KernelFaultError as fault:
-            return CaseResult(case, "agrees" if case.expected is None else "refused", fault.message)
+            return RuleResult(rule, "agrees" if rule.expected is None else "refused", fault.message)
         except Exception as error:  # what is no finding of ours is one of the results
-            return CaseResult(case, "fails", f"{type(error).__name__}: {error}")
-    if case.expected is None:
-        return CaseResult(case, "accepted")
-    problem = _difference(np.asarray(result), case.expected)
-    return CaseResult(case, "differs" if problem else "agrees", problem)
+            return RuleResult(rule, "fails", f"{type(error).__name__}: {error}")
+    if rule.expected is None:
+        return RuleResult(rule, "accepted")
+    problem = _difference(np.asarray(result), rule.expected)
+    return RuleResult(rule, "differs" if problem else "agrees", problem)
 
 
 def _difference(found: Array, expected: Array) -> str:

@@ -1,4 +1,4 @@
-"""Every rule of AWS's pages that has a case holds on the emulator, and the command tells those that do not."""
+"""Every rule of AWS's pages that is listed holds on the emulator, and the command tells those that do not."""
 
 from __future__ import annotations
 
@@ -8,29 +8,29 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from accelopt_benchmarks.nki import conformance_cases
+from accelopt_benchmarks.nki import page_rules
 from accelopt_benchmarks.nki.commands import nki
 from accelopt_benchmarks.nki.conformance import judge
-from accelopt_benchmarks.nki.conformance_cases import CASES, Case
+from accelopt_benchmarks.nki.page_rules import RULES, PageRule
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.function}: {case.rule} ({case.core})")
-def test_a_rule_of_a_page_holds(case: Case) -> None:
-    (result,) = judge([case])
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: f"{rule.function}: {rule.text} ({rule.core})")
+def test_a_rule_of_a_page_holds(rule: PageRule) -> None:
+    (result,) = judge([rule])
     assert result.verdict == "agrees", result.detail
 
 
 def test_what_does_not_hold_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    right = next(case for case in CASES if case.function == "nisa.max8")
+    right = next(rule for rule in RULES if rule.function == "nisa.max8")
     assert right.expected is not None
-    cases = (
+    rules = (
         right,
-        replace(right, expected=right.expected + np.float32(1), rule="another value"),
-        replace(right, expected=None, rule="is forbidden"),
-        replace(right, statements="o = nl.no_such_function(x)", rule="is documented"),
-        replace(right, statements="o = 1 / 0", rule="ends in an error"),
+        replace(right, expected=right.expected + np.float32(1), text="another value"),
+        replace(right, expected=None, text="is forbidden"),
+        replace(right, statements="o = nl.no_such_function(x)", text="is documented"),
+        replace(right, statements="o = 1 / 0", text="ends in an error"),
     )
-    monkeypatch.setattr(conformance_cases, "CASES", cases)
+    monkeypatch.setattr(page_rules, "RULES", rules)
     outcome = CliRunner().invoke(nki, ["conformance", "--json"], standalone_mode=False)
     for rule in ("differs: 256 of 256", "accepted", "refused: ", "fails: ZeroDivisionError"):
         assert rule in outcome.output
