@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Check that all that has a version has the same: the package, the extension and its lock file, the changelog.
+"""Check that all that has a version has the same: the package, the extensions, a lock file, the changelog.
 
 scripts/versions.py [VERSION]       # and that it is this one, where the changelog must have its date
 """
@@ -27,6 +27,12 @@ def versions() -> dict[str, str]:
         "vscode-extension/package-lock.json": lock["version"],
         "vscode-extension/package-lock.json, packages": lock["packages"][""]["version"],
         "CHANGELOG.md": _first(r"^## (\S+)", changelog),
+        **{
+            f"editors/zed/{name}": _first(
+                r'^version = "([^"]+)"', (ROOT / "editors/zed" / name).read_text("utf-8")
+            )
+            for name in ("extension.toml", "Cargo.toml")
+        },
     }
 
 
