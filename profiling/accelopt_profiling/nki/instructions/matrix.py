@@ -22,12 +22,13 @@ from accelopt_profiling.nki.instructions.operands import engines, into, on_chip,
 
 def nc_matmul(
     dst: Any, stationary: Any, moving: Any, is_stationary_onezero: bool, is_moving_onezero: bool,
-    is_transpose: bool, accumulate: bool | None, perf_mode: Any,
+    is_transpose: bool, accumulate: bool | None, perf_mode: Any, tile_position: Any = (), tile_size: Any = (),
 ) -> Tile:  # fmt: skip
     """``dst = stationary[K, M].T @ moving[K, N]`` on TensorE, in float32.
 
     With ``accumulate=None`` the first product written to a place in PSUM overwrites it and later ones add. In the mode
     ``double_row`` both operands have two rows of float8 in each partition, [K, 2, M] and [K, 2, N], and all are summed.
+    With ``tile_position`` and ``tile_size`` a product uses a part of the array, which is checked and not timed.
     With ``is_transpose`` the moving operand is the identity and the result is the stationary one, transposed.
     """
     machine = current()
@@ -38,6 +39,8 @@ def nc_matmul(
     rows_of = (left[:, 0], right[:, 0]) if double else (left, right)
     machine.rules.check_matmul(*rows_of, itemsize=4 if isinstance(dst, Allocation) else target.dtype.itemsize)
     rows, columns = (prod(tile.shape[1:]) for tile in rows_of)
+    if tile_position or tile_size:
+        _check_tiling(machine, tile_position, tile_size, (left.shape[0], rows))
     op = transpose_values if is_transpose else multiply_double_rows if double else multiply_values
     if isinstance(dst, Allocation):
         result = _allocated_product(machine, dst, left, right, (rows, *rows_of[1].shape[1:]), op)
@@ -59,6 +62,26 @@ def nc_matmul(
     instruction.stationary, instruction.free, instruction.partitions = rows, columns, right.shape[0]
     instruction.flops = 2 * left.shape[0] * rows * columns * (2 if double else 1)
     return result
+
+
+def _check_tiling(machine: Machine, position: Any, size: Any, stationary: tuple[int, int]) -> None:
+    """Check that a stationary operand lies in its part of TensorE's array: halves, or quarters from trn2."""
+    if len(position or ()) != 2 or len(size or ()) != 2:
+        machine.fault(
+            "unsupported", "tile_position and tile_size are given together, each for rows and columns."
+        )
+    lengths = (64, 128) if machine.limits.generation < 3 else (32, 64, 128)
+    for start, length, extent, axis in zip(position, size, stationary, ("row", "column"), strict=True):
+        if length not in lengths or start % length or start + length > 128:
+            machine.fault(
+                "unsupported",
+                f"A {axis} tile of {length} from {start}: the size is {' or '.join(map(str, lengths))}, the start a "
+                "multiple of it below 128.",
+            )
+        if extent > length:
+            machine.fault(
+                "capacity", f"The stationary operand has {extent} {axis}s; its {axis} tile has {length}."
+            )
 
 
 def _begin_at_zero(machine: Machine, target: Tile) -> None:
