@@ -124,3 +124,29 @@ async def test_a_check_ends_with_the_text_that_it_is_about(
     await until_logged(editor, decisions, "made again", "given up")
     editor.save(uri)
     await editor.logged("still holds with the saved text")
+
+
+async def test_a_host_that_is_down_is_a_line_in_the_log(
+    editor: Editor, tmp_path: Path, decisions: Path
+) -> None:
+    uri = await optimized(editor, "vscode", tmp_path / "k.py")
+    told = [m.message for m in editor.messages]
+    editor.replace(uri, "\n\ndef reference", "\nDOWN = 1\n\ndef reference")
+    editor.save(uri)
+    await editor.logged("could not be checked (The host lab cannot be reached")
+    assert await titles(editor) == [("versions", "est. 450 us on trn1")]
+    assert [m.message for m in editor.messages] == told
+
+
+async def test_what_was_not_confirmed_can_be_checked_again_by_hand(
+    editor: Editor, tmp_path: Path, decisions: Path
+) -> None:
+    uri = await optimized(editor, "vscode", tmp_path / "k.py")
+    editor.replace(uri, "\n\ndef reference", "\nREFUTED = 1\n\ndef reference")
+    editor.save(uri)
+    await until_listed(editor, ("outdated", "est. 450 us on trn1"))
+    (version,) = (await editor.execute("versions", {}))["outdated"]
+    await editor.execute("check", {"id": version["id"], "uri": uri})
+    await editor.message("refused by the gate")
+    assert await titles(editor) == [("outdated", "est. 450 us on trn1")]
+    assert decided(decisions) == ["made again", "made again"]

@@ -129,10 +129,11 @@ class SuggestionActions:
         entry = self._state.suggestion(args.id) if args.id else None
         return args.uri or (entry[0].uri if entry else ""), entry[2].kernel if entry else None
 
-    def refute(self, uri: str, suggestion: Suggestion) -> None:
-        """Note that a suggestion does not hold in a document as it is, so that it is outdated there."""
+    def note_check(self, uri: str, suggestion: Suggestion, holds: bool) -> None:
+        """Note whether a suggestion holds in a document as it is: where it does not it is outdated."""
         if (state := self._state.get(uri)) is not None:
-            self._refuted.add(_claim(state, suggestion))
+            claim = _claim(state, suggestion)
+            self._refuted = self._refuted - {claim} if holds else self._refuted | {claim}
             self._text_read(uri)
 
     def _start(self, args: Arguments, run: Callable[[Arguments], Coroutine[Any, Any, None]]) -> BackgroundJob:

@@ -117,6 +117,7 @@ class VersionChecks:
             gone = {found.id} | ({old.id} if repetition.whole else set())
             others = [s for s in kernel.suggestions if s.id not in gone]
             self._state.suggest(uri, old.kernel, tuple(best_first([found, *others])))
+            self._suggestions.note_check(uri, found, holds=True)
         return found, end
 
     # After a save
@@ -140,9 +141,6 @@ class VersionChecks:
 
     async def _check_offers(self, uri: str, text: str) -> None:
         """Check the versions that fit the saved text and were checked with another one."""
-        from accelopt_agent.request import Repetition
-        from accelopt_lsp.features.search_line import SearchLine
-
         state = self._state.get(uri)
         if state is None or not any(s.base_text != text for k in state.kernels for s in k.offers):
             return
@@ -158,17 +156,24 @@ class VersionChecks:
                     return
                 if await self._same_program(suggestion.base_text, file.source):
                     continue
-                began = time.monotonic()
-                line = SearchLine(name, 1)
-                found, end = await self._made_again(uri, file, Repetition.of(suggestion), line)
-                if found is None and end.ending == "done":
-                    self._suggestions.refute(uri, suggestion)
-                held = "still holds" if found is not None else f"was not confirmed ({end.reason})"
-                self._editor.note(
-                    f"{PurePath(file.path).name}: {version_name(suggestion)} {held} with the saved text; "
-                    f"checked in {time.monotonic() - began:.1f} s.",
-                    "info",
-                )
+                await self._check_quietly(uri, file, suggestion)
+
+    async def _check_quietly(self, uri: str, file: FileRequest, suggestion: Suggestion) -> None:
+        from accelopt_agent.request import Repetition
+        from accelopt_lsp.features.search_line import SearchLine
+
+        began, line = time.monotonic(), SearchLine(suggestion.kernel, 1)
+        try:
+            found, end = await self._made_again(uri, file, Repetition.of(suggestion), line)
+        except UserError as error:
+            outcome = f"could not be checked ({error})"
+        else:
+            if found is None and end.ending == "done":
+                self._suggestions.note_check(uri, suggestion, holds=False)
+            outcome = "still holds" if found is not None else f"was not confirmed ({end.reason})"
+        name, seconds = PurePath(file.path).name, time.monotonic() - began
+        what = f"{name}: {version_name(suggestion)} {outcome} with the saved text"
+        self._editor.note(f"{what}; {seconds:.1f} s.", "info")
 
     async def _same_program(self, base: str, source: KernelSource) -> bool:
         """Return whether two texts differ in layout and comments alone."""
