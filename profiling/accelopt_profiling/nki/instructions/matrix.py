@@ -70,13 +70,12 @@ def _check_tiling(machine: Machine, position: Any, size: Any, stationary: tuple[
         machine.fault(
             "unsupported", "tile_position and tile_size are given together, each for rows and columns."
         )
-    lengths = (64, 128) if machine.limits.generation < 3 else (32, 64, 128)
+    least = 64 if machine.limits.generation < 3 else 32
     for start, length, extent, axis in zip(position, size, stationary, ("row", "column"), strict=True):
-        if length not in lengths or start % length or start + length > 128:
+        if not least <= length <= 128 or start % length or start + length > 128:
             machine.fault(
                 "unsupported",
-                f"A {axis} tile of {length} from {start}: the size is {' or '.join(map(str, lengths))}, the start a "
-                "multiple of it below 128.",
+                f"A {axis} tile of {length} from {start}: its size is {least} to 128, its start a multiple of that.",
             )
         if extent > length:
             machine.fault(
