@@ -75,10 +75,15 @@ export function registerTools(server: Server): vscode.Disposable[] {
   return registered;
 }
 
-/** The address of the file that a tool is about, opened so that the server knows it. Throws where there is none. */
+/** The address of the file that a tool is about, opened so that the server knows it. Throws where there is none, and
+ * where it is neither in a folder of the workspace nor open: what a model names is not trusted by itself. */
 async function opened({ file }: Input): Promise<string> {
   const [folder] = vscode.workspace.workspaceFolders ?? [];
-  const uri = vscode.Uri.file(path.resolve(folder?.uri.fsPath ?? '/', file ?? ''));
+  const place = path.resolve(folder?.uri.fsPath ?? '/', file ?? '');
+  const uri = vscode.Uri.file(place);
+  if (!vscode.workspace.getWorkspaceFolder(uri) && !vscode.workspace.textDocuments.some((known) => known.uri.toString() === uri.toString())) {
+    throw new Error(vscode.l10n.t('{0} is not in a folder of this workspace.', place));
+  }
   return (await vscode.workspace.openTextDocument(uri)).uri.toString();
 }
 

@@ -56,6 +56,12 @@ test('a search ends with its request, and answers with what passed the gate', as
   assert.deepEqual(asked.at(-1), ['cancel', { job: 'o1' }]);
 });
 
+test('a file outside of the workspace is not opened', async () => {
+  vscode.workspace.workspaceFolders = [];
+  await assert.rejects(invoke('findings', { file: '/tmp/other.py' }), /^Error: \/tmp\/other.py is not in a folder/);
+  assert.deepEqual(asked, []);
+});
+
 test('the others run nothing', async () => {
   assert.match(await invoke('versions', { file: 'k.py' }), /1\.8x/);
   assert.equal(await invoke('findings', { file: 'k.py' }), 'line 9: warning spills: It spills.');

@@ -25,6 +25,7 @@ export const workspace = {
   get isTrusted() { return person.trusted; },
   asRelativePath: (uri) => uri.pathname,
   workspaceFolders: [],
+  textDocuments: [],
   getWorkspaceFolder: () => workspace.workspaceFolders[0],
   onDidChangeTextDocument: () => disposable,
   openTextDocument: async (uri) => ({ uri }),
