@@ -27,6 +27,12 @@ test('every declared command is registered, and in the README', () => {
   }
 });
 
+test('the picture of the README is one that a script takes', () => {
+  const [, name] = /!\[[^\]]+\]\(https:\/\/raw\.githubusercontent\.com\/accelopt\/accelopt-lsp\/HEAD\/docs\/images\/([\w-]+)\.png\)/.exec(readme);
+  assert.ok(fs.existsSync(path.join(root, `../docs/images/${name}.png`)));
+  assert.match(read('../scripts/pictures.py'), new RegExp(`docs/images/${name.replace(/-\w+$/, '')}-`));
+});
+
 test('every command in a menu or a walkthrough is declared', () => {
   const linked = [...JSON.stringify(texts).matchAll(/command:([\w.]+)/g)].map(([, command]) => ({ command }));
   assert.ok(linked.length);
