@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 from accelopt_profiling.source_text import source_lines
 
@@ -27,6 +28,7 @@ class Lines:
         return max(("\n", "\r\n", "\r"), key=line_ends.count) if line_ends else "\n"
 
 
+@lru_cache(maxsize=4)  # an editor asks many times about the same text
 def split_lines(text: str) -> Lines:
     """Return ``text`` as lines; joining texts and ends gives it back exactly."""
     texts: list[str] = []

@@ -177,3 +177,8 @@ def test_overlapping_and_outlying_edits_are_errors() -> None:
 def test_lines_join_to_the_text(text: str) -> None:
     lines = split_lines(text)
     assert "".join(a + b for a, b in zip(lines.texts, lines.ends, strict=True)) == text
+
+
+def test_a_text_is_split_once_for_all_that_is_asked_about_it() -> None:
+    text = "a\r\nb\n" * 3
+    assert split_lines(text) is split_lines(text)
