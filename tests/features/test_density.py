@@ -166,3 +166,15 @@ def test_inferred_sizes_can_be_changed_from_the_lens() -> None:
     assert all(re.fullmatch(r"Change \d+(x\d+)* \(inferred\)", x.title) for x in changes)
     offered = lenses(with_offers(document(file), 1), [], {})
     assert [x for x in offered if x.command == "createProblem"] == []
+
+
+def test_an_accepted_text_whose_profile_came_first_is_compared_with_the_one_before() -> None:
+    kernels = (k for file in FILES for k in with_offers(document(file), 1).kernels)
+    kernel = next(k for k in kernels if k.shown is not None and k.shown.latency.us is not None)
+    assert kernel.shown is not None
+    profiled = replace(kernel, shown=replace(kernel.shown, content_hash="new"), before=kernel.shown)
+    accepted = profiled.with_accepted(kernel.suggestions[0], "new")
+    assert accepted.before is kernel.shown
+    assert accepted.shown is profiled.shown
+    assert accepted.versions[-1].accepted
+    assert accepted.accepted is kernel.suggestions[0]

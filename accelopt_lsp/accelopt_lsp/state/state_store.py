@@ -88,6 +88,9 @@ class KernelState:
         offers = tuple(s for s in self.suggestions if s.id != suggestion.id)
         if self.shown is None:
             return replace(self, suggestions=offers, accepted=suggestion)
+        if self.shown.content_hash == content_hash:  # its profile was known, and came first
+            versions = with_version(self.versions, self.shown, accepted=True)
+            return replace(self, suggestions=offers, accepted=suggestion, versions=versions)
         shown = replace(
             self.shown,
             latency=suggestion.fast,
