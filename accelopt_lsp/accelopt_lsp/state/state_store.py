@@ -25,10 +25,9 @@ from accelopt_profiling.quantity import Known
 class KernelState:
     """One kernel of a file: where it is, what is known about it and for which text.
 
-    versions = with_version(self.versions, shown, accepted=True)
-    return replace(
-        self, shown=shown, before=self.shown, suggestions=offers, accepted=suggestion, versions=versions
-    )
+    ``shown`` is the newest measurement, ``before`` the one that it replaced, ``elsewhere`` those on other targets.
+    ``unfit`` are the ids of suggestions that do not fit the text around the kernel any more; ``versions`` are its texts
+    that were measured, for comparisons.
     """
 
     kernel: Kernel
