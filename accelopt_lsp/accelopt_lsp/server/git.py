@@ -28,10 +28,8 @@ async def commits(path: Path, since: float) -> tuple[Commit, ...]:
         UserError: the file is in no repository, or git does not answer.
     """
     form = "--format=%h%x09%ct%x09%s"
-    lines = (
-        await _git(path, "log", f"-n{COMMITS}", f"--since=@{int(since)} +0000", form, "--", path.name)
-    ).splitlines()
-    parts = (line.split("\t", 2) for line in reversed(lines))
+    log = await _git(path, "log", f"-n{COMMITS}", f"--since=@{int(since)} +0000", form, "--", path.name)
+    parts = (line.split("\t", 2) for line in reversed(log.split("\n")))
     return tuple(Commit(part[0], float(part[1]), part[2]) for part in parts if len(part) == 3)
 
 

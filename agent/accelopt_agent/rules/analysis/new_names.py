@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import itertools
 
+from accelopt_agent.syntax.lines import split_lines
 from accelopt_agent.syntax.module_parts import read_parts
 from accelopt_agent.syntax.scopes import scopes_of
 from accelopt_profiling.source_text import by_text, syntax_of
@@ -28,12 +29,13 @@ def without_shadowing(before: str, after: str) -> str:
             places |= {(n.lineno, n.col_offset, name, new) for n in nodes if n.id == name}
     if not places:
         return after
-    lines = after.encode().splitlines(keepends=True)
+    lines = split_lines(after)
+    bodies = [body.encode() for body in lines.texts]
     for line, column, name, new in sorted(places, reverse=True):
-        text, end = lines[line - 1], column + len(name.encode())
-        if text[column:end] == name.encode():
-            lines[line - 1] = text[:column] + new.encode() + text[end:]
-    return b"".join(lines).decode()
+        body, end = bodies[line - 1], column + len(name.encode())
+        if body[column:end] == name.encode():
+            bodies[line - 1] = body[:column] + new.encode() + body[end:]
+    return "".join(body.decode() + end for body, end in zip(bodies, lines.ends, strict=True))
 
 
 @by_text
