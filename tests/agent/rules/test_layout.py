@@ -4,8 +4,10 @@ comments, and the layout of the rest."""
 from __future__ import annotations
 
 import ast
+import re
 
 import pytest
+from support.rule_texts import TEXTS, rewrites
 
 from accelopt_agent.rules import catalogue
 from accelopt_agent.rules.analysis.edits import apply_edits
@@ -142,3 +144,23 @@ def test_what_is_taken_out_of_a_launch_leaves_its_comments_and_the_other_lines()
     row = TALL.format(after="", behind=", num_stages_of_mine=1,")
     changed = without_keywords(row, "BLOCK", "num_warps")
     assert "        n,  # elements\n        num_stages_of_mine=1" in changed
+
+
+def steps(text: str) -> set[int]:
+    """Return by how many blanks a block is deeper than what it belongs to."""
+    return {
+        child.col_offset - parent.col_offset
+        for parent in ast.walk(ast.parse(text))
+        if isinstance(parent, (ast.FunctionDef, ast.For, ast.If, ast.With, ast.While))
+        for child in parent.body
+        if child.lineno > parent.lineno
+    }
+
+
+@pytest.mark.parametrize("case", TEXTS)
+def test_a_block_that_a_rule_writes_is_as_deep_as_those_of_the_file(case: str) -> None:
+    rule, text = TEXTS[case]
+    narrow = re.sub(r"^ +", lambda blanks: blanks[0][: len(blanks[0]) // 2], text, flags=re.MULTILINE)
+    assert steps(narrow) == {2}
+    for changed in rewrites(rule, narrow):
+        assert steps(changed) == {2}, changed

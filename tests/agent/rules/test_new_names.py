@@ -5,21 +5,10 @@ from __future__ import annotations
 import ast
 
 import pytest
-from support.nki_rule_cases import REWRITTEN
-from support.triton_memory_cases import MEMORY_CASES
-from support.triton_product_cases import PRODUCT_CASES
-from support.triton_rule_cases import CASES as OTHER_CASES
-from support.triton_rule_kernels import IMPORTS
+from support.rule_texts import TEXTS, rewrites
 
-from accelopt_agent.rules import catalogue
 from accelopt_agent.syntax.fingerprint import rewrite_fingerprint
 from accelopt_profiling.kernels import find_kernels
-
-TEXTS = {f"{case}": (case.rule, case.whole(case.before)) for case in REWRITTEN} | {
-    f"{case.rule}: {case.name}": (case.rule, IMPORTS + case.text)
-    for case in (*OTHER_CASES, *PRODUCT_CASES, *MEMORY_CASES)
-    if case.changes
-}
 
 
 def bound(text: str) -> set[str]:
@@ -35,11 +24,6 @@ def bound(text: str) -> set[str]:
         elif isinstance(node, ast.alias):
             names.add((node.asname or node.name).partition(".")[0])
     return names
-
-
-def rewrites(rule: str, text: str) -> list[str]:
-    (kernel,) = find_kernels(text).kernels
-    return [candidate.text for candidate in catalogue.apply(rule, text, kernel)]
 
 
 @pytest.mark.parametrize("case", TEXTS)

@@ -154,6 +154,16 @@ class ParsedSource:
             end = at if line.strip() else end
         return end
 
+    @cached_property
+    def step(self) -> str:
+        """What one block is deeper than another inside of functions, in most places; else what a function's is."""
+        blocks = [n for n in self.below(self.module) if isinstance(n, cst.IndentedBlock)]
+        inner = [
+            b.indent for b in blocks if not isinstance(self._parents[b], (cst.FunctionDef, cst.ClassDef))
+        ]
+        steps = [self.module.default_indent if step is None else step for step in inner]
+        return max(steps, key=steps.count) if steps else self.module.default_indent
+
     def indent(self, statement: cst.CSTNode) -> str:
         """Return the whitespace before the first statement on ``statement``'s line."""
         at = self.start(statement)

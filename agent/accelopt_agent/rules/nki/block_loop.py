@@ -81,7 +81,10 @@ class Blocking:
         blocks = str(trips // self.size) if trips else f"{bare} // {self.block}"
         header = f"for {v}_outer in {self.words['affine_range']}({blocks}):"
         lines.append(indent + self.source.with_comment(self.loop, header))
-        lines += [*self._written(items, indent + "    "), *self._closing(self.loop, indent + "    ")]
+        lines += [
+            *self._written(items, indent + self.source.step),
+            *self._closing(self.loop, indent + self.source.step),
+        ]
         start, end = self.source.line_start(self.source.start(self.loop)), self.source.block_end(self.loop)
         edit = ByteEdit(start, end, "\n".join(lines) + "\n")
         return Rewrite(
@@ -219,8 +222,8 @@ class Blocking:
                 lines += [
                     *self._comments(item.statement, indent),
                     indent + self.source.with_comment(node, header),
-                    *self._written(item.items, indent + "    "),
-                    *self._closing(node, indent + "    "),
+                    *self._written(item.items, indent + self.source.step),
+                    *self._closing(node, indent + self.source.step),
                 ]
             elif isinstance(item, Once):
                 lines += self._once(item.statement, indent)
@@ -251,7 +254,7 @@ class Blocking:
                 )
                 lines.append(f"{indent}{name} = {allocation}")
         lines.append(f"{indent}for {v}_inner in {self.words['affine_range']}({self.block}):")
-        inner, body = indent + "    ", []
+        inner, body = indent + self.source.step, []
         for name in sorted(self.again):
             if any(name in s.reads for s in group.statements) and not any(
                 s.binds(name) for s in group.statements
@@ -398,7 +401,7 @@ class ListBlocking(Blocking):
         return f"{name}_of_{self.variable}"
 
     def _grouped(self, group: Group, indent: str) -> list[str]:
-        v, inner = self.variable, indent + "    "
+        v, inner = self.variable, indent + self.source.step
         lines = [f"{indent}{self._list(n)} = []" for n in sorted(self.binding) if self.binding[n] is group]
         lines.append(f"{indent}for {v}_inner in range({self.block}):")
         self.writing = group

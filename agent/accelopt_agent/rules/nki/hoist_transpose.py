@@ -60,7 +60,7 @@ def _transposed_before(kernel: NkiKernel, call: cst.Call) -> Rewrite | None:
     lines = [
         f"{name} = {words['ndarray']}({shape}, dtype={x.value.value}.dtype, buffer={words['sbuf']})",
         f"for {variable} in {source.code(tiles.iter)}:",
-        f"    {place} = {words['copy']}({words['transpose']}({source.code(x)}))",
+        f"{source.step}{place} = {words['copy']}({words['transpose']}({source.code(x)}))",
     ]
     product = f"{words['matmul']}({place}, {source.code(matmul['y'])}, transpose_x=True)"
     edits = (source.before(outer, "\n".join(lines)), source.replace(call, product))

@@ -151,8 +151,8 @@ def _stacked(kernel: NkiKernel, body: _StackableLoop) -> Rewrite:
         storing.append(source.with_comment(store.statement.node, f"{before}{part}{after}"))
         edits.append(source.moved(store.statement.node))
     first, last = body.loop.body.body[0], body.loop.body.body[-1]
-    edits.append(source.before(first, "\n".join([*allocated, *_each(body, loading)])))
-    edits.append(source.after(last, "\n".join(_each(body, storing))))
+    edits.append(source.before(first, "\n".join([*allocated, *_each(body, loading, source.step)])))
+    edits.append(source.after(last, "\n".join(_each(body, storing, source.step))))
     blocks = f"{words['affine_range']}({factor(body.count)} // {stack})"
     edits += [source.replace(body.loop.target, outer), source.replace(body.loop.iter, blocks)]
     edits.append(source.before(body.loop, f"{stack} = {_stack_of(kernel, body)}"))
@@ -166,13 +166,13 @@ def _place(body: _StackableLoop, inner: str, half: str, of: TileShape) -> str:
     return f"{inner} * {factor(body.rows)} + {half}, {columns}"
 
 
-def _each(body: _StackableLoop, lines: Sequence[str]) -> list[str]:
-    """``lines`` for each of the iterations that are stacked."""
+def _each(body: _StackableLoop, lines: Sequence[str], step: str) -> list[str]:
+    """``lines`` for each of the iterations that are stacked, in blocks that are ``step`` deeper."""
     stack, outer, inner = _new_names(body.variable)
     return [
         f"for {inner} in {body.words['affine_range']}({stack}):",
-        f"    {body.variable} = {outer} * {stack} + {inner}",
-        *(f"    {line}" for line in lines),
+        f"{step}{body.variable} = {outer} * {stack} + {inner}",
+        *(f"{step}{line}" for line in lines),
     ]
 
 
@@ -289,8 +289,10 @@ def _stacked_in_place(kernel: NkiKernel, body: _StackableLoop) -> Rewrite:
     edits += [source.moved(s.node) for s in body.positions]
     first = next(s for s in body.loop.body.body if not is_string(s))
     last = body.loop.body.body[-1]
-    edits.append(source.before(first, "\n".join([*allocated, *_each(body, [*positions, *loading])])))
-    edits.append(source.after(last, "\n".join(_each(body, [*positions, *storing]))))
+    edits.append(
+        source.before(first, "\n".join([*allocated, *_each(body, [*positions, *loading], source.step)]))
+    )
+    edits.append(source.after(last, "\n".join(_each(body, [*positions, *storing], source.step))))
     blocks = f"range({factor(body.count)} // {stack})"
     edits += [source.replace(body.loop.target, outer), source.replace(body.loop.iter, blocks)]
     edits.append(source.before(body.loop, f"{stack} = {_stack_of(kernel, body)}"))

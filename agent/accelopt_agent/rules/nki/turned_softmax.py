@@ -75,7 +75,7 @@ class _Turning:
         return ByteEdit(start, end, "".join(f"{indent}{line}\n" for line in lines))
 
     def add(self, *lines: str) -> None:
-        self.lines += ["    " * self.depth + line for line in lines]
+        self.lines += [self.source.step * self.depth + line for line in lines]
 
     def add_as_written(self, statements: Sequence[Statement]) -> None:
         for statement in statements:

@@ -33,7 +33,8 @@ def rewrites(kernel: TritonKernel) -> Iterator[Rewrite]:
         if not flags:
             yield Rewrite((kernel.source.replace(end, bounded),), _SUMMARY)
         elif "last_key" not in {n.value for n in kernel.flow.names}:
-            lines = f"last_key = {kernel.source.code(end)}\nif {flags}:\n    last_key = {minimum}(last_key, {past})"
+            lines = f"last_key = {kernel.source.code(end)}\nif {flags}:\n"
+            lines += f"{kernel.source.step}last_key = {minimum}(last_key, {past})"
             yield Rewrite(
                 (kernel.source.before(loop, lines), kernel.source.replace(end, "last_key")), _SUMMARY
             )

@@ -100,10 +100,11 @@ def _branch(kernel: TritonKernel, region: list[Statement], straight: list[str], 
     start = source.line_start(source.start(region[0].node))
     end = min(source.block_end(region[-1].node), kernel.subject.end)
     indent = source.indent(region[0].node)
-    step = "    "
     written = source.data[start:end].decode().replace("\r\n", "\n")
-    deeper = "".join(f"{step}{line}\n" if line.strip() else "\n" for line in source_lines(written))
-    lines = [f"{indent}{step}{line}" for text in straight for line in text.replace("\r\n", "\n").split("\n")]
+    deeper = "".join(f"{source.step}{line}\n" if line.strip() else "\n" for line in source_lines(written))
+    lines = [
+        f"{indent}{source.step}{line}" for text in straight for line in text.replace("\r\n", "\n").split("\n")
+    ]
     body = "\n".join(lines)
     return ByteEdit(start, end, f"{indent}if {condition}:\n{body}\n{indent}else:\n{deeper}")
 

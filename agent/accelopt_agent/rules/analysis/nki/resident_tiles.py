@@ -54,7 +54,7 @@ def in_loops(kernel: NkiKernel, loops: Sequence[cst.For], statements: Sequence[s
     lines, indent = [], ""
     for loop in loops:
         lines.append(f"{indent}for {kernel.source.code(loop.target)} in {kernel.source.code(loop.iter)}:")
-        indent += "    "
+        indent += kernel.source.step
     return [*lines, *(indent + line for statement in statements for line in source_lines(statement))]
 
 
