@@ -132,9 +132,16 @@ async def test_an_accepted_version_shows_its_time_at_once_and_undo_withdraws_it(
     title = await editor.title(uri, "est. 450 us")
     assert "before this edit" not in title
     assert "2.0x faster than last save" in title
-    editor.answers.append("Undo")
+    editor.answers += ["Show diff", "Undo"]
     editor.may_answer.set()
     title = await editor.title(uri, "est. 900 us")
+    messages = [
+        (question.message, [a.title for a in question.actions or []]) for question in editor.questions
+    ]
+    done = "Accepted for silu: Halve the cost, 2.0x est. (1.8-2.2). Remembered as pair accepted"
+    assert [text.startswith(done) for text, _ in messages] == [True, True]
+    assert [choices for _, choices in messages] == [["Undo", "Show diff"], ["Undo"]]
+    assert "+    COST = 450" in Path(editor.shown_documents[0].uri.removeprefix("file://")).read_text()
     assert "before this edit" not in title
     assert editor.texts[uri] == before
     await editor.action(uri, 13, "Halve the cost")

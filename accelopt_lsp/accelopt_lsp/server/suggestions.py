@@ -161,16 +161,20 @@ class SuggestionActions:
         content_hash = next((k.content_hash for k in fast if k.name == suggestion.kernel), "")
         await self._files.find_kernels(uri)
         self._state.update(uri, lambda state: state.with_accepted(suggestion, content_hash))
-        done = f"Accepted {_named(suggestion)}; remembered as the slow-fast pair {pair}."
+        what = f"{suggestion.summary.rstrip('.')}, {speedup(suggestion.speedup)}"
+        done = f"Accepted for {suggestion.kernel}: {what}. Remembered as pair {pair}."
         if self._editor.asks:
             self._tasks.start(self._after_accepting(suggestion, uri, content_hash, done))
         else:
             self._editor.note(done)
 
     async def _after_accepting(self, suggestion: Suggestion, uri: str, content_hash: str, done: str) -> None:
-        """Offer to save the file, or to undo: the old text comes back, and the pair is withdrawn."""
+        """Offer to save the file, to see the change, or to undo: the old text comes back, and the pair is withdrawn."""
         saves = [_SAVE] if self._editor.client.saves else []
-        answer = await self._editor.ask(done, [*saves, _UNDO])
+        shows = [_SHOW] if self._editor.shows_files else []
+        while (answer := await self._editor.ask(done, [*saves, _UNDO, *shows])) == _SHOW:
+            await self._editor.show_file(await write_patch(suggestion))
+            shows = []
         if answer == _SAVE:
             self._editor.notify(SAVE, {"uri": uri})
         elif answer == _UNDO:

@@ -51,10 +51,10 @@ await drive(url, shots, async ({ page, seen, mark, shot, settled, lens, openFile
   await page.waitForSelector('.monaco-diff-editor', { state: 'detached', timeout: 60_000 });
   await lens(/faster than last save/).waitFor();
   seen.accepted = await textOf(lens(/faster than last save/));
-  await settled(toast(/Accepted suggestion/));
+  await settled(toast(/Accepted for/));
   mark('accepted');
   await shot('9-accepted');
-  await toast(/Accepted suggestion/).locator('.monaco-button', { hasText: 'Undo' }).click();
+  await toast(/Accepted for/).locator('.monaco-button', { hasText: 'Undo' }).click();
   await lens(/faster than last save/).waitFor({ state: 'detached' });
   await lens(/\d checked:/).waitFor();
   await page.keyboard.press('Control+s');

@@ -101,10 +101,10 @@ await drive(url, shots, async ({ page, seen, mark, shot, settled, lens, command,
   await page.locator('.tabs-container .tab', { hasText: /: .*x est\./ }).first().click();
   await review.locator('a', { hasText: 'Accept' }).click();
   await page.waitForSelector('.monaco-diff-editor', { state: 'detached', timeout: 60_000 });
-  await settled(toast(/Accepted suggestion/));
+  await settled(toast(/Accepted for/));
   await page.waitForTimeout(1500); // the lens is drawn anew
   await shot('accept');
-  await toast(/Accepted suggestion/).locator('.monaco-button', { hasText: 'Undo' }).click();
+  await toast(/Accepted for/).locator('.monaco-button', { hasText: 'Undo' }).click();
   await lens(/\d checked:/).waitFor();
   await page.waitForTimeout(1500);
   await shot('undo');
