@@ -100,6 +100,9 @@ class Scripted:
         if _says(file.text, "TIMEOUT"):
             message = "The run took longer than 60 s and was ended."
             findings.append(Finding("timeout", file.source.kernels[0].line, "information", message))
+        if "affine_range" in file.text:
+            message = "nl.affine_range is deprecated since NKI 0.7; use range."
+            findings.append(Finding("deprecated", file.source.kernels[0].line, "information", message))
         complete = FileMeasurement(file.path, kernels, findings, complete=True)
         if file.key and _says(file.text, "STORE"):
             await asyncio.to_thread(_store, file, complete)

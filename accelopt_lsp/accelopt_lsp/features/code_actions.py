@@ -80,6 +80,8 @@ def _all(state: Document, first: int, last: int, jobs: list[BackgroundJob]) -> I
         for setting in (LIMITS[code] for code in codes if code in LIMITS):
             yield offer("raiseLimit", {**where, "id": setting}, setting=setting)
         yield from _silences(state, first, last)
+    if "deprecated" in codes and any(k.kernel.dialect == "nki" and not k.kernel.beta1 for k in state.kernels):
+        yield offer("writeNewerNames", where)
     if state.kernels:
         of_kernel = {**where, "kernel": (inside or state.kernels)[0].kernel.name}
         if "no-problem" in codes:

@@ -38,6 +38,7 @@ from accelopt_lsp.server.kernel_costs import KernelCosts
 from accelopt_lsp.server.limit_fix import LimitFix
 from accelopt_lsp.server.memory_view import MemoryView
 from accelopt_lsp.server.new_files import NewFiles
+from accelopt_lsp.server.newer_names import NewerNames
 from accelopt_lsp.server.pages import SCHEME as PAGE_SCHEME
 from accelopt_lsp.server.pages import Pages
 from accelopt_lsp.server.pictures import PictureView
@@ -129,6 +130,7 @@ def build_parts(session: Session) -> Parts:
         PictureView(session, profiles),
         KernelCosts(session),
         NewFiles(session),
+        NewerNames(session),
         LimitFix(session),
         Silence(session),
         Recordings(session, profiles),
