@@ -23,7 +23,7 @@ class CorpusCase:
     the reasons for refusing it (none: the gate still accepts it), and its numbers in the catalogue of tricks.
     ``dialect`` is the folder of its file: "triton", "nki" (Beta 1) or that of the current NKI dialect. ``texts`` has
     "attack", and "honest" unless its control is that of the case before; ``original`` is what they are rewrites of,
-    "" where each is judged by itself.
+    "" where each is judged by itself. ``core`` is the NeuronCore that an NKI kernel is checked for.
     """
 
     name: str
@@ -35,6 +35,7 @@ class CorpusCase:
     tricks: tuple[int, ...]
     texts: dict[str, str]
     original: str = ""
+    core: str = TARGETS["nki"]
 
     def request(self, version: str) -> GateRequest:
         """Return the question to the gate about "attack" or "honest", as ``accelopt verify`` asks it."""
@@ -45,7 +46,7 @@ class CorpusCase:
             original=self.original or text,
             problem=self.problem,
             root=None,
-            targets=TARGETS,
+            targets={**TARGETS, "nki": self.core},
             limits=Limits(seconds=60),
         )
         return gate_requests(check, ship_imports=False)[0]
@@ -89,4 +90,5 @@ def _case(problem: Path, dialect: str, base: str, case: EditCase) -> CorpusCase:
             if version in case.parts or version == "attack"
         },
         original=base if fields.get("rewrites") == "base" else "",
+        core=fields.get("core", TARGETS["nki"]),
     )
