@@ -23,13 +23,19 @@ def names(answer: dict[str, Any]) -> list[str]:
     return [chart["name"] for chart in answer["charts"]]
 
 
-async def test_of_the_kernel_named_at_the_line_or_the_first(editor: Editor, tmp_path: Path) -> None:
-    told: list[Any] = []
+def notifications(editor: Editor) -> list[Any]:
+    """Return the list to which each notification about pictures is added."""
+    heard: list[Any] = []
 
     @editor.feature("accelopt/pictures")
     def tell(params: Any) -> None:
-        told.append(params)
+        heard.append(params)
 
+    return heard
+
+
+async def test_of_the_kernel_named_at_the_line_or_the_first(editor: Editor, tmp_path: Path) -> None:
+    told = notifications(editor)
     await editor.begin("vscode", tmp_path, pictures=True)
     uri = editor.open(tmp_path / "k.py", KERNELS)
     await editor.title(uri, "900 us")
@@ -95,12 +101,7 @@ async def test_the_schedule_is_there_from_when_it_was_asked_for_until_it_is_show
 
 
 async def test_a_search_is_a_tree_of_versions_that_can_be_looked_at(editor: Editor, tmp_path: Path) -> None:
-    told: list[Any] = []
-
-    @editor.feature("accelopt/pictures")
-    def tell(params: Any) -> None:
-        told.append(params)
-
+    told = notifications(editor)
     await editor.begin("vscode", tmp_path, pictures=True)
     uri = editor.open(tmp_path / "k.py", KERNELS)
     await editor.title(uri, "900 us")

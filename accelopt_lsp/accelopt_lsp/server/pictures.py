@@ -100,13 +100,13 @@ class PictureView:
         """Read the last searches and the commits of a document, and tell who shows its charts where they are others."""
         versions = [version.at for kernel in state.kernels for version in kernel.versions]
         runs: list[PastRun] = []
-        found: tuple[Commit, ...] = ()
+        log: tuple[Commit, ...] = ()
         with contextlib.suppress(UserError):  # no memory: nothing was searched
             runs = await self._service.last_runs(state.path, await self._configuration.of(state.path))
         if state.untrusted is None and versions:
             with contextlib.suppress(UserError):  # the folder is no repository
-                found = await commits(Path(state.path), min(versions))
-        beside = _Beside(tuple(runs), found)
+                log = await commits(Path(state.path), min(versions))
+        beside = _Beside(tuple(runs), log)
         if self._looked.get(state.uri, beside) != beside:
             self._looked[state.uri] = beside
             self._document_changed(state)

@@ -70,14 +70,14 @@ class VersionChecks:
             file = await self._files.read(uri)
             if (folder := file.settings.untrusted) is not None:
                 raise UserError(f"{folder} is not trusted, so nothing of it is run: no check of a version.")
-            found, end = await self._made_again(
+            version, end = await self._made_again(
                 uri,
                 file,
                 Repetition(suggestion, kept),
                 line,
                 lambda now: progress.report(str(now), now.share),
             )
-        versions = [] if found is None else [found]
+        versions = [] if version is None else [version]
         report_end(self._editor, uri, suggestion.kernel, line.end(end), versions)
 
     async def _step_to_leave_out(self, suggestion: Suggestion) -> int | None:
@@ -99,26 +99,26 @@ class VersionChecks:
         """Return the version that was checked, which is offered then, and how that ended."""
         from accelopt_agent.events import Finished, SuggestionFound
 
-        old, found, end = repetition.suggestion, None, None
+        old, version, end = repetition.suggestion, None, None
         request = SearchRequest(resume=True, ask_model=False, repetition=repetition)
         async with aclosing(self._service.optimize(file, old.kernel, request)) as events:
             async for event in events:
                 if (now := line.of(event)) is not None:
                     report(now)
                 if isinstance(event, SuggestionFound):
-                    found = event.suggestion
+                    version = event.suggestion
                 elif isinstance(event, Finished):
                     end = event
         if end is None:
             raise HostUnavailableError("The check ended without a result.")
         state = self._state.get(uri)
         kernel = state.kernel(old.kernel) if state is not None else None
-        if found is not None and kernel is not None:
-            gone = {found.id} | ({old.id} if repetition.whole else set())
+        if version is not None and kernel is not None:
+            gone = {version.id} | ({old.id} if repetition.whole else set())
             others = [s for s in kernel.suggestions if s.id not in gone]
-            self._state.suggest(uri, old.kernel, tuple(best_first([found, *others])))
-            self._suggestions.note_check(uri, found, holds=True)
-        return found, end
+            self._state.suggest(uri, old.kernel, tuple(best_first([version, *others])))
+            self._suggestions.note_check(uri, version, holds=True)
+        return version, end
 
     # After a save
 
@@ -164,13 +164,13 @@ class VersionChecks:
 
         began, line = time.monotonic(), SearchLine(suggestion.kernel, 1)
         try:
-            found, end = await self._made_again(uri, file, Repetition.of(suggestion), line)
+            version, end = await self._made_again(uri, file, Repetition.of(suggestion), line)
         except UserError as error:
             outcome = f"could not be checked ({error})"
         else:
-            if found is None and end.ending == "done":
+            if version is None and end.ending == "done":
                 self._suggestions.note_check(uri, suggestion, holds=False)
-            outcome = "still holds" if found is not None else f"was not confirmed ({end.reason})"
+            outcome = "still holds" if version is not None else f"was not confirmed ({end.reason})"
         name, seconds = PurePath(file.path).name, time.monotonic() - began
         what = f"{name}: {version_name(suggestion)} {outcome} with the saved text"
         self._editor.note(f"{what}; {seconds:.1f} s.", "info")

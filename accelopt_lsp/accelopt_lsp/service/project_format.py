@@ -51,8 +51,8 @@ class Formatter:
 
     async def __call__(self, file: Path, text: str) -> str:
         """Return ``text`` formatted as ``file`` would be. Raises FormatError."""
-        limited = f'ulimit -t {SECONDS}; ulimit -v {MEMORY_KB} 2>/dev/null; exec "$@"'
-        command = ("sh", "-c", limited, "sh", self.path, *_ARGUMENTS[self.kind], str(file), "-")
+        script = f'ulimit -t {SECONDS}; ulimit -v {MEMORY_KB} 2>/dev/null; exec "$@"'
+        command = ("sh", "-c", script, "sh", self.path, *_ARGUMENTS[self.kind], str(file), "-")
         try:
             process = await asyncio.create_subprocess_exec(
                 *command, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,

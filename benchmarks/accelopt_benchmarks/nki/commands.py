@@ -27,15 +27,15 @@ def conformance(functions: tuple[str, ...], as_json: bool) -> int:
     results = judge(rule for rule in RULES if not functions or rule.function in functions)
     wrong = [r for r in results if r.verdict != "agrees"]
     values = [r for r in results if r.rule.expected is not None]
-    held = len({r.rule.function for r in results} - {r.rule.function for r in wrong})
+    whole = len({r.rule.function for r in results} - {r.rule.function for r in wrong})
     all_functions = len({r.rule.function for r in results})
 
     def count(verdict: str) -> int:
         return sum(r.verdict == verdict for r in results)
 
     rows = [
-        GoalResult("functions whose rules all hold", ">= 95 %", 100 * held / max(1, all_functions), "%",
-                   held >= 0.95 * all_functions, f"{held} of {all_functions}"),
+        GoalResult("functions whose rules all hold", ">= 95 %", 100 * whole / max(1, all_functions), "%",
+                   whole >= 0.95 * all_functions, f"{whole} of {all_functions}"),
         GoalResult("another value", "0", count("differs"), "", not count("differs"),
                    f"of {len(values)} rules on values"),
         GoalResult("documented, and refused", "0", count("refused") + count("fails"), "",

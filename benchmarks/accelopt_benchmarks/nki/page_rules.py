@@ -325,8 +325,8 @@ nisa.dma_transpose(o, a.ap(pattern=[[128, 256], [1, 128]], vector_offset=y, indi
 
 def _gathered() -> Array:
     """The page's words: ``flat_indices = indices.T.flatten()``, 256 rows, transposed."""
-    gathered: Array = _ROWS[_PLACES.T.flatten()].T
-    return gathered
+    rows: Array = _ROWS[_PLACES.T.flatten()].T
+    return rows
 
 
 def _tensors() -> list[PageRule]:

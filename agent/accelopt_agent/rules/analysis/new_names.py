@@ -24,8 +24,8 @@ def without_shadowing(before: str, after: str) -> str:
         nodes = [n for n in ast.walk(scope.node) if isinstance(n, ast.Name)]
         stored = {n.id for n in nodes if isinstance(n.ctx, ast.Store)}
         for name in (stored & module) - known.get(scope.name, set()):
-            taken = module.union(*_names_by_function(after).values())
-            new = next(n for k in itertools.count(2) if (n := f"{name}_{k}") not in taken)
+            names = module.union(*_names_by_function(after).values())
+            new = next(n for k in itertools.count(2) if (n := f"{name}_{k}") not in names)
             places |= {(n.lineno, n.col_offset, name, new) for n in nodes if n.id == name}
     if not places:
         return after

@@ -60,8 +60,8 @@ def _gelu_sigmoid_derivative(x: Array) -> Array:
 def _shifted_right(x: Array, y: Any) -> Array:
     """Shift zeros in from the left, whatever the sign."""
     unsigned = np.dtype(f"u{x.dtype.itemsize}") if x.dtype.kind == "i" else x.dtype
-    shifted: Array = np.right_shift(x.view(unsigned), np.asarray(y).astype(unsigned)).view(x.dtype)
-    return shifted
+    result: Array = np.right_shift(x.view(unsigned), np.asarray(y).astype(unsigned)).view(x.dtype)
+    return result
 
 
 #: Functions that ScalarE computes (``nisa.activation``); the documentation's list of activation functions.

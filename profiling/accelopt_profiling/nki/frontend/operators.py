@@ -138,8 +138,8 @@ def rms_norm(
     machine = current()
     squares = machine.run("activation", (SCALAR,), [x], np.square, None, mask)
     total = binary(machine, "multiply", reduce("add", squares, axis, None, mask, True), 1.0 / n, None, mask)
-    shifted = binary(machine, "add", total, 1e-6 if epsilon is None else epsilon, None, mask)
-    root = machine.run("activation", (SCALAR,), [shifted], ACTIVATIONS["rsqrt"], None, mask)
+    mean_square = binary(machine, "add", total, 1e-6 if epsilon is None else epsilon, None, mask)
+    root = machine.run("activation", (SCALAR,), [mean_square], ACTIVATIONS["rsqrt"], None, mask)
     return binary(
         machine, "multiply", binary(machine, "multiply", x, root, None, mask), w, dtype or compute_dtype, mask
     )
