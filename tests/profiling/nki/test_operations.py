@@ -127,6 +127,20 @@ def test_a_misspelt_keyword_is_told_by_every_function(name: str) -> None:
     assert f"{name} has no argument 'dtyp' (nearest: dtype)" in fault.message
 
 
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "t = nl.zeros((128, 64), nl.float32, lazy_initialization=True)",
+        "t = nl.multiply(nl.load(a), 1.0, max_free_vec_size=64)",
+        "for i in nl.affine_range(2, precise_schedule=True):\n    t = nl.load(a)",
+        "for i in nl.sequential_range(2, directives=None):\n    t = nl.load(a)",
+    ],
+)
+def test_beta1_takes_hints_that_are_for_the_compiler_alone(statement: str) -> None:
+    run = nki_source.run(f"{statement}\nreturn a", np.zeros((128, 64), np.float32))
+    assert run.fault is None
+
+
 FAMILIES = [(d, o) for d, o in BOUND if o.family]
 #: Operations that NumPy calls otherwise than ``nl``, or has not.
 NUMPY = {

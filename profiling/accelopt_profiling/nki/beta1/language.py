@@ -137,14 +137,14 @@ def nl_arange(*bounds: int) -> Affine:
     return arange(0, numbers[0]) if len(numbers) == 1 else arange(*numbers)
 
 
-def affine_range(*bounds: Any) -> Iterable[Any]:
-    """Return the iterations of a loop that promises to take any order."""
+def affine_range(*bounds: Any, **hints: Any) -> Iterable[Any]:
+    """Return the iterations of a loop that promises to take any order; ``hints`` are for the compiler alone."""
     numbers = range(*(as_int(b) for b in bounds))
     return current().in_any_order(numbers) or iterations(numbers, sys._getframe(1))
 
 
-def sequential_range(*bounds: Any) -> Iterable[Any]:
-    """Return the iterations of a loop."""
+def sequential_range(*bounds: Any, **hints: Any) -> Iterable[Any]:
+    """Return the iterations of a loop; ``hints`` are for the compiler alone."""
     return iterations(range(*(as_int(b) for b in bounds)), sys._getframe(1))
 
 
