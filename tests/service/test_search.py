@@ -46,9 +46,9 @@ def suggestion(value: float) -> Suggestion:
 def test_the_line_says_how_far_it_is_and_what_is_tried() -> None:
     seconds = iter([100.0, 134.2, 225.0])
     formatter = SearchLine("silu", 40, lambda: next(seconds))
-    first = formatter.of(ProgressText("silu: checking that it is right: Widen."))
+    first = formatter.of(ProgressText("silu: checking, comparing outputs: Widen."))
     assert first is not None
-    assert str(first) == "0 of 40 tried in 34 s: checking that it is right: Widen."
+    assert str(first) == "0 of 40 tried in 34 s: checking, comparing outputs: Widen."
     assert first.share == 0.0
     formatter.of(SuggestionFound(suggestion(2.0)))
     formatter.of(SuggestionFound(suggestion(1.5)))

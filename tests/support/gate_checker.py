@@ -10,7 +10,7 @@ from typing import Any
 
 from accelopt_profiling.examination import examine
 from accelopt_profiling.gate.gate import check
-from accelopt_profiling.gate.request import CaseOptions, GateRequest
+from accelopt_profiling.gate.request import CaseOptions, GateRequest, Tell, untold
 from accelopt_profiling.gate.verdict import Verdict
 from accelopt_profiling.hosts.host import Host
 from accelopt_profiling.job_files import job_files
@@ -61,6 +61,7 @@ class Checker:
         limits: Limits | None = None,
         in_kernel_file: bool = False,
         beside: Mapping[str, str] | None = None,
+        tell: Tell = untold,
     ) -> tuple[Verdict, Receipt]:
         """Check plain NumPy code whose function is called ``kernel``; the files ``beside`` do not change."""
         path = None if in_kernel_file else "problem_of_k.py"
@@ -70,7 +71,7 @@ class Checker:
             ProblemRef("module", path, "kernel"), "kernel", "numpy", "trn1",
             limits or Limits(seconds=20), options or CaseOptions(),
         )  # fmt: skip
-        answer: tuple[Verdict, Receipt] = self.wait(check(self.host, request))
+        answer: tuple[Verdict, Receipt] = self.wait(check(self.host, request, tell))
         return answer
 
     def file(

@@ -15,6 +15,7 @@ from accelopt_agent.request import Budget
 from accelopt_agent.search.node import Node
 from accelopt_agent.syntax.fingerprint import file_fingerprint
 from accelopt_memory.memory import Memory
+from accelopt_profiling.gate.request import Tell, untold
 from accelopt_profiling.gate.verdict import Verdict
 from accelopt_profiling.measurement import KernelMeasurement
 from accelopt_profiling.receipt import Receipt
@@ -63,9 +64,9 @@ class Cost(ToyCost):
 class Gate(ToyGate):
     till: Till
 
-    async def check(self, text: str, kernel: str) -> tuple[Verdict, Receipt]:
+    async def check(self, text: str, kernel: str, tell: Tell = untold) -> tuple[Verdict, Receipt]:
         self.till.pay("verdict", file_fingerprint(text))
-        return await super().check(text, kernel)
+        return await super().check(text, kernel, tell)
 
 
 class Model(ToyModel):

@@ -21,6 +21,7 @@ from accelopt_agent.search.paid import PaidWork
 from accelopt_agent.search.proposer import Proposer, ProposerError
 from accelopt_memory.memory import Memory
 from accelopt_profiling.examination import examine
+from accelopt_profiling.gate.request import Tell, untold
 from accelopt_profiling.gate.verdict import Reason, Verdict
 from accelopt_profiling.kernels import find_kernels
 from accelopt_profiling.measurement import (
@@ -115,8 +116,9 @@ class ToyGate:
     def __init__(self) -> None:
         self.seen: list[str] = []
 
-    async def check(self, text: str, kernel: str) -> tuple[Verdict, Receipt]:
+    async def check(self, text: str, kernel: str, tell: Tell = untold) -> tuple[Verdict, Receipt]:
         self.seen.append(text)
+        tell("comparing outputs")
         receipt = Receipt("gate", {"text": text})
         if "wrong" in text:
             return Verdict(False, [Reason("wrong-result", "element 7 is off")]), receipt

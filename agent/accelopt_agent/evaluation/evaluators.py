@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Protocol, runtime_checkable
 
+from accelopt_profiling.gate.request import Tell, untold
 from accelopt_profiling.gate.verdict import Verdict
 from accelopt_profiling.measurement import FileMeasurement, KernelMeasurement
 from accelopt_profiling.receipt import Receipt
@@ -46,8 +47,11 @@ class CostEvaluator(Protocol):
 class GateEvaluator(Protocol):
     """Decides whether versions are right. Raises as ``CostEvaluator``."""
 
-    async def check(self, text: str, kernel: str) -> tuple[Verdict, Receipt]:
-        """Check that ``kernel`` in ``text`` is correct, complete and honest."""
+    async def check(self, text: str, kernel: str, tell: Tell = untold) -> tuple[Verdict, Receipt]:
+        """Check that ``kernel`` in ``text`` is correct, complete and honest.
+
+        ``tell`` gets each step of the check in words when it begins.
+        """
 
 
 @runtime_checkable

@@ -13,7 +13,7 @@ from accelopt_agent.request import OptimizeRequest
 from accelopt_agent.speedup import direction
 from accelopt_agent.syntax.kernel_change import only_kernel_changed
 from accelopt_profiling.gate.gate import check
-from accelopt_profiling.gate.request import GateRequest
+from accelopt_profiling.gate.request import GateRequest, Tell, untold
 from accelopt_profiling.gate.verdict import Verdict
 from accelopt_profiling.hosts.host import Host, HostUnreachableError, JobFailedError
 from accelopt_profiling.job_files import job_files
@@ -211,9 +211,9 @@ class HostGate:
             str, KernelSource
         ] = {}  # the original, examined for the first candidate of a kernel
 
-    async def check(self, text: str, kernel: str) -> tuple[Verdict, Receipt]:
+    async def check(self, text: str, kernel: str, tell: Tell = untold) -> tuple[Verdict, Receipt]:
         try:
-            answer = await check(self._host, await interruptible(self._gate_request, text, kernel))
+            answer = await check(self._host, await interruptible(self._gate_request, text, kernel), tell)
         except HostUnreachableError as error:
             raise EvaluatorLostError(str(error)) from error
         verdict, _ = answer

@@ -160,9 +160,10 @@ class CandidateValidator:
 
     async def _check(self, node: Node) -> Verdict:
         """Run the gate and store its receipt before the verdict is used."""
-        if node.candidate is not None:
-            self._meter.tell(f"checking that it is right: {node.candidate.last_step}")
-        verdict, receipt = await self._gate.check(node.text, node.kernel.name)
+        about = f": {node.candidate.last_step}" if node.candidate is not None else ""
+        verdict, receipt = await self._gate.check(
+            node.text, node.kernel.name, lambda step: self._meter.tell(f"checking, {step}{about}")
+        )
         self._meter.judged += 1
         await self._recorder.receipt(receipt)
         return replace(verdict, receipt=verdict.receipt or receipt.id)

@@ -12,6 +12,7 @@ from typing import Any
 from accelopt_agent.candidate import Candidate
 from accelopt_agent.evaluation.evaluators import CostEvaluator, CostUnavailableError
 from accelopt_benchmarks.search import marks
+from accelopt_profiling.gate.request import Tell, untold
 from accelopt_profiling.gate.verdict import Reason, Verdict
 from accelopt_profiling.kernels import Kernel, find_kernels
 from accelopt_profiling.measurement import FileMeasurement, KernelMeasurement
@@ -90,7 +91,7 @@ class World:
             return replace(measurement, correctness=correctness)
         return measurement
 
-    async def check(self, text: str, kernel: str) -> tuple[Verdict, Receipt]:
+    async def check(self, text: str, kernel: str, tell: Tell = untold) -> tuple[Verdict, Receipt]:
         measurement = await self.cost(text, kernel)
         receipt = Receipt("gate", {"text": text})
         if measurement.correctness.status == "failed":

@@ -25,7 +25,7 @@ from accelopt_profiling.gate.reading.facts import StaticFinding
 from accelopt_profiling.gate.reading.reach import unreached_changes
 from accelopt_profiling.gate.reading.read import limits_of_sizes, named_values, read, uses_files
 from accelopt_profiling.gate.receipts import receipt_of
-from accelopt_profiling.gate.request import Case, GateRequest
+from accelopt_profiling.gate.request import Case, GateRequest, Tell, untold
 from accelopt_profiling.gate.step_failures import failed_step, is_problem_fault
 from accelopt_profiling.gate.step_schemas import (
     CaseVerdict,
@@ -59,8 +59,8 @@ from accelopt_profiling.receipt import Receipt
 from accelopt_profiling.waiting import interruptible
 
 
-async def check(host: Host, request: GateRequest) -> tuple[Verdict, Receipt]:
-    """Decide whether a candidate is correct, complete and honest.
+async def check(host: Host, request: GateRequest, tell: Tell = untold) -> tuple[Verdict, Receipt]:
+    """Decide whether a candidate is correct, complete and honest. ``tell`` gets each step in words when it begins.
 
     The verdict's ``reasons`` say why it was refused; of an accepted one they say what is worth knowing (a case left
     out, a problem too loose to tell right from wrong). Every case is in ``checks``.
@@ -68,6 +68,7 @@ async def check(host: Host, request: GateRequest) -> tuple[Verdict, Receipt]:
     Raises:
         HostUnreachableError: the host could not be reached, or was lost; nothing is known about the candidate.
     """
+    tell("reading its text")
     request = await interruptible(_whole, request)
     text = request.candidate.files[request.candidate.kernel]
     before = request.original.files[request.original.kernel]
@@ -81,14 +82,15 @@ async def check(host: Host, request: GateRequest) -> tuple[Verdict, Receipt]:
     if evidence.reasons:
         return _conclude(request, facts, cases, evidence)
     seed = cases[0].seed
-    await _run(host, await interruptible(_job, request, cases, facts, seed), cases, evidence)
+    await _run(host, await interruptible(_job, request, cases, facts, seed), cases, evidence, tell)
     if _rewritten(request):
         evidence.findings += await interruptible(_unreached, text, before, evidence)
     near = near_cases(evidence, decide(evidence, _kernels(request)).reasons, _rewritten(request))
     if near:
         again, draws = Evidence(), draws_again(evidence, cases, near)
         further = [case for drawn in draws.values() for case in drawn]
-        await _run(host, await interruptible(_job, request, further, facts, seed, True), further, again)
+        measuring = await interruptible(_job, request, further, facts, seed, True)
+        await _run(host, measuring, further, again, lambda step: tell(f"{step} once more"))
         decision = decide(again, _kernels(request))
         other = next((r for r in decision.reasons if r.code != "wrong-result"), None)
         if decision.accepted or other is None:
@@ -98,9 +100,16 @@ async def check(host: Host, request: GateRequest) -> tuple[Verdict, Receipt]:
     return _conclude(request, facts, cases, evidence)
 
 
-async def _run(host: Host, job: Job, cases: list[Case], evidence: Evidence) -> None:
+async def _run(host: Host, job: Job, cases: list[Case], evidence: Evidence, tell: Tell) -> None:
     """Run the steps of a check and add what they answer to ``evidence``."""
+    following = iter(job.steps)
+
+    def tell_next() -> None:
+        if (step := next(following, None)) is not None:
+            tell(_ANSWERS[step.name][2])
+
     try:
+        tell_next()
         started = time.perf_counter()
         async with contextlib.aclosing(host.run(job)) as messages:
             async for progress in messages:
@@ -108,6 +117,7 @@ async def _run(host: Host, job: Job, cases: list[Case], evidence: Evidence) -> N
                     evidence.steps[progress.step] = time.perf_counter() - started
                     started = time.perf_counter()
                     _keep(evidence, progress.step, progress.value)
+                    tell_next()
                 elif progress.step in ("gate.run", "gate.device") and isinstance(progress.value, dict):
                     _hear(evidence, progress.value)
     except JobFailedError as failed:
@@ -286,17 +296,17 @@ def _derived_seed(what: str, cases: list[Case]) -> int:
     return int.from_bytes(hashlib.sha256(f"{what} {cases[0].seed}".encode()).digest()[:8], "big")
 
 
-#: Where the evidence holds a step's answer, and its type.
-_ANSWERS: dict[str, tuple[str, Any]] = {
-    "gate.draw": ("drawn", list[DrawnCase]),
-    "gate.plan": ("plan", PlanResult),
-    "gate.run": ("run", RunResult),
-    "gate.device": ("device", DeviceRunResult),
-    "gate.original": ("original", OriginalResult),
-    "gate.reference": ("reference", ReferenceResult),
-    "gate.judge": ("verdicts", list[CaseVerdict]),
-    "gate.launch": ("launch", LaunchResult),
-    "gate.far": ("far", dict[str, str]),
+#: Where the evidence holds a step's answer, its type, and what a person reads while the step runs.
+_ANSWERS: dict[str, tuple[str, Any, str]] = {
+    "gate.draw": ("drawn", list[DrawnCase], "drawing inputs"),
+    "gate.plan": ("plan", PlanResult, "counting the original's work"),
+    "gate.run": ("run", RunResult, "running it"),
+    "gate.device": ("device", DeviceRunResult, "running it on the device"),
+    "gate.original": ("original", OriginalResult, "running the original"),
+    "gate.reference": ("reference", ReferenceResult, "running the reference"),
+    "gate.judge": ("verdicts", list[CaseVerdict], "comparing outputs"),
+    "gate.launch": ("launch", LaunchResult, "trying its launch"),
+    "gate.far": ("far", dict[str, str], "reading addresses at large sizes"),
 }
 
 
@@ -306,7 +316,7 @@ def _keep(evidence: Evidence, step: str, value: Any) -> None:
     Raises:
         ValueError: it does not have the form that the step returns.
     """
-    name, answer = _ANSWERS[step]
+    name, answer, _ = _ANSWERS[step]
     judged = step == "gate.judge"
     setattr(evidence, name, from_plain(answer, _infinities(value) if judged else value))
     evidence.complete = evidence.complete or judged

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -12,6 +12,12 @@ from accelopt_profiling.problems.ref import ProblemRef
 
 #: "numpy" is plain Python on NumPy arrays, as references are; nothing is emulated for it.
 GateDialect = Literal["triton", "nki", "numpy"]
+#: Takes each step of a check, in words, when it begins.
+Tell = Callable[[str], None]
+
+
+def untold(step: str) -> None:
+    """Tell nobody."""
 
 
 @dataclass(frozen=True)

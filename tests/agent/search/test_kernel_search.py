@@ -44,6 +44,7 @@ from accelopt_agent.search.node import Node
 from accelopt_agent.search.proposer import ProposerError
 from accelopt_agent.suggestions.suggestion import Suggestion
 from accelopt_memory.memory import Memory
+from accelopt_profiling.gate.request import Tell, untold
 from accelopt_profiling.gate.verdict import Verdict
 from accelopt_profiling.measurement import KernelMeasurement
 from accelopt_profiling.plain import from_plain
@@ -60,6 +61,13 @@ def of(kind: type[E], events: list[Event]) -> list[E]:
 @pytest.fixture
 def memory(tmp_path: Path) -> Memory:
     return Memory.open(tmp_path / "memory.db")
+
+
+async def test_each_step_of_a_running_check_is_told_with_what_it_checks() -> None:
+    events = await play([ToyProposer(WIDE)])
+    last = of(CandidateTried, events)[-1].candidate.last_step
+    told = [e.text for e in of(ProgressText, events)]
+    assert f"kernel: checking, comparing outputs: {last}" in told
 
 
 async def test_rules_are_composed_and_the_best_is_offered_with_its_evidence() -> None:
@@ -150,9 +158,9 @@ async def test_a_busy_machine_finds_the_same_in_the_same_order() -> None:
             return await super().cost(text, kernel)
 
     class BusyGate(ToyGate):
-        async def check(self, text: str, kernel: str) -> tuple[Verdict, Receipt]:
+        async def check(self, text: str, kernel: str, tell: Tell = untold) -> tuple[Verdict, Receipt]:
             await asyncio.sleep(random.random() / 10)
-            return await super().check(text, kernel)
+            return await super().check(text, kernel)  # what it tells comes when it comes
 
     text = TEXT.replace("    wide = False\n", f"    wide = False\n{SMALL_STEPS}")
     outcomes = []
@@ -210,9 +218,9 @@ class SlowGate(ToyGate):
         super().__init__()
         self._clock, self._seconds = clock, seconds
 
-    async def check(self, text: str, kernel: str) -> tuple[Verdict, Receipt]:
+    async def check(self, text: str, kernel: str, tell: Tell = untold) -> tuple[Verdict, Receipt]:
         self._clock[0] += self._seconds
-        return await super().check(text, kernel)
+        return await super().check(text, kernel, tell)
 
 
 class SlowCost(ToyCost):

@@ -21,6 +21,7 @@ from accelopt_agent.search.paid import PaidWork, content_of, run_content
 from accelopt_agent.search.recorder import Recorder
 from accelopt_memory.memory import Memory
 from accelopt_profiling.examination import examine
+from accelopt_profiling.gate.request import Tell, untold
 from accelopt_profiling.gate.verdict import Reason, Verdict
 from accelopt_profiling.hosts.host import HostFacts, HostUnreachableError
 from accelopt_profiling.jobs import Limits
@@ -209,8 +210,8 @@ async def test_a_limit_that_was_met_is_no_trap_and_paid_for_again(
             return await super().cost(text, kernel)
 
     class BusyGate(ToyGate):
-        async def check(self, text: str, kernel: str) -> tuple[Verdict, Receipt]:
-            _, receipt = await super().check(text, kernel)
+        async def check(self, text: str, kernel: str, tell: Tell = untold) -> tuple[Verdict, Receipt]:
+            _, receipt = await super().check(text, kernel, tell)
             return Verdict(False, [Reason(code, "It took too long.")]), receipt
 
     rules = [ToyProposer({**WIDE, **FUSED})]

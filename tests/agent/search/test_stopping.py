@@ -27,6 +27,7 @@ from accelopt_agent.search.history import past_run
 from accelopt_agent.search.node import Node
 from accelopt_memory.memory import Memory
 from accelopt_profiling.examination import examine
+from accelopt_profiling.gate.request import Tell, untold
 from accelopt_profiling.gate.verdict import Verdict
 from accelopt_profiling.hosts.host import HostFacts, JobMessage
 from accelopt_profiling.jobs import Job
@@ -102,9 +103,9 @@ class Gate(ToyGate):
         super().__init__()
         self._world = world
 
-    async def check(self, text: str, kernel: str) -> tuple[Verdict, Receipt]:
+    async def check(self, text: str, kernel: str, tell: Tell = untold) -> tuple[Verdict, Receipt]:
         await self._world.at("checking")
-        return await super().check(text, kernel)
+        return await super().check(text, kernel, tell)
 
 
 class Burning:

@@ -103,6 +103,21 @@ QUICK = {"the original", "with a workspace of its own"}
 
 
 @pytest.mark.slow
+def test_each_step_of_a_check_is_told_when_it_begins(checker: Checker) -> None:
+    told: list[str] = []
+    verdict, _ = checker.numpy(rewritten(("w\n", "(w * 1)\n")), PROBLEM, ORIGINAL, tell=told.append)
+    assert verdict.accepted, verdict.reasons
+    steps = [
+        "drawing inputs",
+        "running it",
+        "running the original",
+        "running the reference",
+        "comparing outputs",
+    ]
+    assert told == ["reading its text", *steps]
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("name", WRONG)
 def test_wrong_kernels_are_refused(checker: Checker, name: str) -> None:
     text, expected = WRONG[name]
