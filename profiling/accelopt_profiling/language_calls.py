@@ -10,8 +10,8 @@ from functools import lru_cache
 
 from accelopt_profiling.measurement import Finding
 from accelopt_profiling.name_paths import all_import_paths, dotted_path
-from accelopt_profiling.nki.current.versions import change, full_name
-from accelopt_profiling.nki.operations.table import DIALECTS, NkiDialect, operations, table
+from accelopt_profiling.nki.current.versions import change
+from accelopt_profiling.nki.operations.table import DIALECTS, NkiDialect, full_name, operations, table
 from accelopt_profiling.triton.functions.table import Version, functions, missing
 from accelopt_profiling.triton.functions.table import table as triton_table
 from accelopt_profiling.triton_adapter.versions import NEWEST, OLDEST

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from accelopt_profiling.nki.current.versions import VersionChange, change, full_name, number
-from accelopt_profiling.nki.operations.table import NkiDialect, table
+from accelopt_profiling.nki.current.versions import VersionChange, change, number
+from accelopt_profiling.nki.operations.table import NkiDialect, full_name, table
 
 
 def newest() -> str:

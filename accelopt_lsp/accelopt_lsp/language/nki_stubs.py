@@ -19,12 +19,13 @@ from accelopt_lsp.language.nki_names import (
     tile_sizes,
 )
 from accelopt_lsp.language.operation_text import data_type, facts, page
-from accelopt_profiling.nki.current.versions import change, full_name
+from accelopt_profiling.nki.current.versions import change
 from accelopt_profiling.nki.operations.table import (
     Choice,
     NkiDialect,
     Operation,
     Parameter,
+    full_name,
     operations,
     table,
 )

@@ -21,6 +21,7 @@ Verdict = Literal["agrees", "differs", "refused", "fails", "accepted"]
 
 _FILE = "page_rule.py"
 _HEAD = """\
+from dataclasses import dataclass
 import nki
 import nki.isa as nisa
 import nki.language as nl
@@ -65,7 +66,7 @@ def _judged(rule: PageRule) -> RuleResult:
         text.splitlines(keepends=True),
         _FILE,
     )  # kernels read their source
-    with emulated("full", limits=hardware(rule.core).limits, sdk=False):
+    with emulated("full", limits=hardware(rule.core).limits, sdk=False, version=rule.version) as run:
         space: dict[str, object] = {}
         exec(compile(text, _FILE, "exec"), space)  # noqa: S102  # our own text
         try:
@@ -75,6 +76,9 @@ def _judged(rule: PageRule) -> RuleResult:
             return RuleResult(rule, "agrees" if rule.expected is None else "refused", fault.message)
         except Exception as error:  # what is no finding of ours is one of the results
             return RuleResult(rule, "fails", f"{type(error).__name__}: {error}")
+    refusal = next((f.message for m in run.machines for f in m.findings if f.severity == "error"), "")
+    if refusal:
+        return RuleResult(rule, "agrees" if rule.expected is None else "refused", refusal)
     if rule.expected is None:
         return RuleResult(rule, "accepted")
     problem = _difference(np.asarray(result), rule.expected)
@@ -82,11 +86,17 @@ def _judged(rule: PageRule) -> RuleResult:
 
 
 def _difference(found: Array, expected: Array) -> str:
-    """Return where two results differ first: integers at all, numbers by more than rounding in float32 explains."""
+    """Return where two results differ first: integers at all, numbers by more than rounding in their type explains."""
     if found.shape != expected.shape:
         return f"the shape is {found.shape}, not {expected.shape}"
     exact = expected.dtype.kind in "iu"
-    close = found == expected if exact else np.isclose(found, expected, rtol=1e-4, atol=1e-5, equal_nan=True)
+    close = (
+        found == expected
+        if exact
+        else np.isclose(
+            found, expected, rtol=2e-3 if expected.dtype.itemsize == 2 else 1e-4, atol=1e-5, equal_nan=True
+        )
+    )
     if close.all():
         return ""
     at = tuple(int(i) for i in np.argwhere(~close)[0])

@@ -72,11 +72,13 @@ def emulated(
     record: bool = True,
     limits: CoreLimits | None = None,
     sdk: bool = True,
+    version: str = "",
     **options: Any,
 ) -> Iterator[Emulation]:
     """Run kernels of the body on the emulator, or with ``sdk`` on the real SDK's simulator where that is importable.
 
-    ``options`` are further fields of ``Emulation``.
+    ``version`` is of today's dialect, where not the one that ``ACCELOPT_NKI_VERSION`` names; ``options`` are further
+    fields of ``Emulation``.
 
     The stand-in modules stay for as long as the context lasts; kernels loaded inside must be run inside.
 
@@ -87,7 +89,9 @@ def emulated(
     real = real_packages() if sdk else {}
     emulation.real = bool(real)
     modules = {
-        n: m for n, m in _modules().items() if n.partition(".")[0] not in {d.partition(".")[0] for d in real}
+        n: m
+        for n, m in _modules(version).items()
+        if n.partition(".")[0] not in {d.partition(".")[0] for d in real}
     }
     before = {name: sys.modules.get(name) for name in modules}
     sys.modules.update(modules)
@@ -119,9 +123,9 @@ def emulated(
 _built: dict[str, dict[str, Any]] = {}
 
 
-def _modules() -> dict[str, Any]:
+def _modules(version: str) -> dict[str, Any]:
     """Return the stand-in modules of both dialects, built once per version of the current one."""
-    version = emulated_version()
+    version = version or emulated_version()
     if version not in _built:
         _built[version] = {**beta1_modules(_launch), **current_modules(_launch, version)}
     return _built[version]

@@ -19,6 +19,7 @@ from accelopt_profiling.nki.data.instruction import ENGINES
 from accelopt_profiling.nki.frontend.binding import computing, default_value
 from accelopt_profiling.nki.install import emulated
 from accelopt_profiling.nki.operations.table import DIALECTS, NkiDialect, Operation, operations, table
+from accelopt_profiling.nki.time_model.hardware import hardware
 
 ROWS = operations()
 BOUND = [(d, o) for o in ROWS.values() for d in DIALECTS if d in o.computes]
@@ -171,7 +172,8 @@ def test_a_function_of_nl_runs_as_its_example_says_and_means_what_numpy_says(
     return out
     """
     run = nki_source.run if dialect == "beta1" else nki_current_source.run
-    outcome = run(body, a, a[::-1].copy())
+    core = {"limits": hardware(f"trn{operation.generation - 1}").limits} if operation.generation else {}
+    outcome = run(body, a, a[::-1].copy(), **core)
     if operation.impossible and dialect == "current":
         assert outcome.fault is not None
         assert operation.impossible in outcome.fault.message

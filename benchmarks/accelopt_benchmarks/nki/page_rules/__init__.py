@@ -6,9 +6,17 @@ not from what the emulator computes. Each module lists the rules of a group of f
 
 from __future__ import annotations
 
-from accelopt_benchmarks.nki.page_rules import isa_elements, isa_products, isa_searches, language
+from accelopt_benchmarks.nki.page_rules import (
+    isa_elements,
+    isa_products,
+    isa_searches,
+    language_elements,
+    language_tiles,
+)
 from accelopt_benchmarks.nki.page_rules.rule import Array, PageRule
 
 __all__ = ["RULES", "Array", "PageRule"]
 
-RULES = (*isa_elements.RULES, *isa_products.RULES, *isa_searches.RULES, *language.RULES)
+RULES = (
+    *isa_elements.RULES, *isa_products.RULES, *isa_searches.RULES, *language_elements.RULES, *language_tiles.RULES,
+)  # fmt: skip

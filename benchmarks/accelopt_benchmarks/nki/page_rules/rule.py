@@ -14,7 +14,9 @@ Array = npt.NDArray[Any]
 @dataclass(frozen=True)
 class PageRule:
     """A rule of ``function``'s page. ``statements`` leave their result in ``o``; ``x``, ``y`` and ``z`` are the
-    ``inputs`` in SBUF, ``a``, ``b`` and ``c`` the same in HBM. ``expected`` is None where the page forbids the call."""
+    ``inputs`` in SBUF, ``a``, ``b`` and ``c`` the same in HBM. ``expected`` is None where the page forbids the call.
+    ``version`` is of NKI, where not the newest.
+    """
 
     function: str
     text: str
@@ -22,6 +24,7 @@ class PageRule:
     expected: Array | None
     inputs: tuple[Array, ...]
     core: str = "trn2"
+    version: str = ""
 
 
 RNG = np.random.default_rng(38)

@@ -179,6 +179,11 @@ def arithmetic(name: str, x: Any, y: Any, reverse: bool = False) -> Any:
     return result.astype(np.float32) if name in PREDICATES else result
 
 
+def flipped(x: Array) -> Array:
+    """Return whole numbers with their last bit turned: what stands for a logical not."""
+    return np.asarray(x ^ x.dtype.type(1))
+
+
 def predicate(name: str, x: Any, y: Any) -> Array:
     """Return a truth value of NumPy's as the number that it is stored as."""
     return BINARY[name](x, y).astype(np.float32)

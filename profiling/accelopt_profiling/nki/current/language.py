@@ -92,7 +92,7 @@ def create(shape: Any, dtype: Any, buffer: Any, name: str, fill: Any) -> Tile:
 
 
 def zeros_like(x: Tile, dtype: Any = None, buffer: Any = None, name: str = "") -> Tile:
-    return create(x.shape, dtype or x.dtype, buffer or x.buffer, name, 0)
+    return create(x.shape, dtype or x.dtype, buffer or SBUF, name, 0)
 
 
 def empty_like(x: Tile, dtype: Any = None, buffer: Any = None, name: str = "") -> Tile:
@@ -157,12 +157,16 @@ def copy(x: Tile, dtype: Any = None) -> Tile:
 
 
 def matmul(x: Tile, y: Tile, transpose_x: bool = False) -> Tile:
-    """``x.T @ y`` into PSUM; the form without ``transpose_x`` would need a transpose of its own."""
+    """``x.T @ y`` into PSUM; without ``transpose_x`` ``x @ y``, with a transpose of x on TensorE before."""
     machine = current()
     if not transpose_x:
-        machine.fault(
-            "unsupported", "nl.matmul multiplies x.T with y: transpose x and pass transpose_x=True."
+        machine.diagnostics.report(
+            "contradiction",
+            "nl.matmul without transpose_x=True transposes x first, as its page says; the known issues of NKI 0.4 say "
+            "that it fails.",
+            "information",
         )
+        x = copy(transpose(x))
     left, right = machine.operand(x), machine.operand(y)
     rows, columns = left.size // left.shape[0], right.size // right.shape[0]
     dst = machine.memory.allocate((rows, columns), np.dtype(np.float32), MemorySpace.PSUM)
@@ -174,6 +178,8 @@ def transpose(x: Tile, dtype: Any = None) -> Tile:
     """Swap the two dimensions of a tile through TensorE; the result lies in PSUM."""
     machine = current()
     tile = machine.operand(x)
+    if len(tile.shape) != 2:
+        machine.fault("unsupported", f"nl.transpose takes a tile of two dimensions, not {tile.shape}.")
     dst = machine.memory.allocate((tile.size // tile.shape[0], tile.shape[0]), tile.dtype, MemorySpace.PSUM)
     instruction("current", "nc_transpose")(dst, tile, NkiEngine.tensor)
     return dst if data_type_or_none(dtype) in (None, tile.dtype) else copy(dst, dtype)
@@ -203,11 +209,11 @@ def softmax(x: Tile, axis: Any = -1, dtype: Any = None) -> Any:
     """Compute the softmax along free dimensions: maximum, exponential, sum, reciprocal, multiply."""
     machine = current()
     peak = reduce("max", x, axis, None, None, True)
-    centred = binary(machine, "subtract", x, peak)
+    centred = binary(machine, "subtract", x, peak, np.float32)
     powers = machine.run("activation", (SCALAR,), [centred], np.exp)
     total = reduce("add", powers, axis, None, None, True)
     share = machine.run("reciprocal", (VECTOR,), [total], np.reciprocal)
-    return binary(machine, "multiply", powers, share, dtype)
+    return binary(machine, "multiply", powers, share, dtype or x.dtype)
 
 
 def _is(memory: MemorySpace) -> Any:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Literal
 
-from accelopt_profiling.nki.operations.table import operations, table
+from accelopt_profiling.nki.operations.table import full_name, operations, table
 
 #: The environment variable that chooses the version to emulate.
 VARIABLE = "ACCELOPT_NKI_VERSION"
@@ -35,13 +35,6 @@ def changes(kind: Literal["names", "methods"]) -> dict[str, dict[str, str]]:
         return dict(table()["methods"])
     rows = {name: operation.changes for name, operation in operations().items()} | table()["names"]
     return {full_name(name): dict(entry) for name, entry in rows.items() if entry}
-
-
-def full_name(name: str) -> str:
-    """Return "nki.isa.activate2" for "nisa.activate2"; other names as they are."""
-    module, _, short = name.partition(".")
-    package = table()["packages"]["current"].get(module)
-    return f"{package}.{short}" if package else name
 
 
 def number(version: str) -> tuple[int, ...]:

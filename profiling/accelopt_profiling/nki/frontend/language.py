@@ -112,6 +112,8 @@ def ds(start: Any, size: int) -> slice:
 
 def expand_dims(data: Tile, axis: int) -> Tile:
     """Add a dimension of size 1."""
+    if not -len(data.shape) - 1 <= axis <= len(data.shape):
+        current().fault("out-of-bounds", f"No dimension can be put at {axis} of shape {data.shape}.")
     key: list[Any] = [slice(None)] * len(data.shape)
     key.insert(axis if axis >= 0 else len(key) + 1 + axis, None)
     return data[tuple(key)]

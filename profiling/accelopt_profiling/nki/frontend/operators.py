@@ -10,8 +10,10 @@ import numpy as np
 from accelopt_profiling.nki.compute.operations import (
     ACTIVATIONS,
     BINARY,
+    BITWISE,
     PREDICATES,
     VECTOR_UNARY,
+    flipped,
     operation_name,
     predicate,
 )
@@ -48,21 +50,61 @@ class NlOperation(NlToken):
 
 def unary(operation: Operation, x: Any, dtype: Any, mask: Any = None) -> Any:
     """Compute ``nl.exp(x)`` and its like: one instruction."""
+    machine = current()
     function = ACTIVATIONS.get(operation.short) or VECTOR_UNARY[operation_name(operation.short)]
-    if not isinstance(x, Tile):
+    if machine.version:
+        tile = machine.operand(x, f"operand of {operation.name}")
+        if operation.short == "logical_not" and tile.dtype.kind in "iu":
+            function = flipped
+    elif not isinstance(x, Tile):
         return function(np.float32(x))
     kind = None if dtype is None else as_dtype(dtype)
     engines = tuple(ENGINES[name] for name in operation.engines)
-    return current().run(operation.opcode, engines, [x], function, kind, mask)
+    return machine.run(operation.opcode, engines, [x], function, kind, mask)
 
 
 def pairwise(operation: Operation, x: Any, y: Any, dtype: Any, mask: Any = None) -> Any:
     """Compute ``nl.add(x, y)`` and its like: tensor-scalar with a number or one value per partition, else
     tensor-tensor."""
-    return binary(current(), operation.short, x, y, dtype, mask)
+    machine = current()
+    if machine.version:
+        _check_pair(machine, operation, x, y)
+    return binary(machine, operation.short, x, y, dtype, mask)
 
 
-def reduction(operation: Operation, x: Any, axis: Any, dtype: Any, keepdims: bool, mask: Any = None) -> Tile:
+def _check_pair(machine: Machine, operation: Operation, x: Any, y: Any) -> None:
+    """Check two operands of today's dialect: one is a tile at least, two have one shape, bits are of whole numbers.
+
+    A column beside a tile is told of: AWS's known issues forbid what its examples do.
+    """
+    tiles = [machine.operand(t) for t in (x, y) if isinstance(t, Tile)]
+    if not tiles:
+        machine.fault("unsupported", f"{operation.name} takes a tile at least, not two numbers.")
+    if operation.short in BITWISE:
+        numbers = [v for v in (x, y) if not isinstance(v, Tile)]
+        if not all(isinstance(v, (int, np.integer)) for v in numbers):
+            machine.fault(
+                "unsupported", f"{operation.name} works on the bits of whole numbers, not of {numbers[0]!r}."
+            )
+    if len(tiles) < 2 or tiles[0].shape == tiles[1].shape:
+        return
+    shapes = f"{tiles[0].shape} and {tiles[1].shape}"
+    if tiles[0].shape[0] != tiles[1].shape[0] or not any(map(per_partition, tiles)):
+        machine.fault(
+            "unsupported",
+            f"{operation.name} of {shapes}: both have one shape (known issues of NKI 0.4); nl.broadcast_to makes one.",
+        )
+    machine.diagnostics.report(
+        "contradiction",
+        f"{operation.name} of {shapes} is computed with one value for each partition, as AWS's example of nl.abs_max "
+        "does; the known issues of NKI 0.4 say that shapes must be the same. nisa.tensor_scalar is sure to work.",
+        "information",
+    )
+
+
+def reduction(
+    operation: Operation, x: Any, axis: Any, dtype: Any, keepdims: bool = False, mask: Any = None
+) -> Tile:
     """Compute ``nl.sum(x, axis)`` and its like: a reduction along free dimensions on VectorE."""
     return reduce(operation.short, x, axis, dtype, mask, keepdims)
 
@@ -117,17 +159,18 @@ def reduce(name: str, x: Any, axis: Any, dtype: Any, mask: Any, keepdims: bool, 
 
 
 def mean(x: Any, axis: Any = None, dtype: Any = None, keepdims: Any = False, mask: Any = None) -> Any:
-    """Compute ``nl.mean``: a sum, times what one element counts."""
-    total = reduce("add", x, axis, dtype, mask, keepdims)
-    return binary(current(), "multiply", total, total.size / x.size)
+    """Compute ``nl.mean``: a sum in float32, times what one element counts."""
+    total = reduce("add", x, axis, np.float32, mask, keepdims)
+    return binary(current(), "multiply", total, total.size / x.size, dtype or x.dtype)
 
 
 def var(x: Any, axis: Any = None, dtype: Any = None, keepdims: Any = False, mask: Any = None) -> Any:
-    """Compute ``nl.var``: the mean of the squares of what is left of the mean."""
+    """Compute ``nl.var``: the mean of the squares of what is left of the mean, all in float32."""
     machine = current()
-    centred = binary(machine, "subtract", x, mean(x, axis, None, True, mask), None, mask)
+    middle = mean(machine.operand(x), axis, np.float32, True, mask)
+    centred = binary(machine, "subtract", x, middle, np.float32, mask)
     squares = machine.run("activation", (SCALAR,), [centred], np.square, None, mask)
-    return mean(squares, axis, dtype, keepdims, mask)
+    return mean(squares, axis, dtype or x.dtype, keepdims or bool(machine.version), mask)
 
 
 def rms_norm(
@@ -136,10 +179,11 @@ def rms_norm(
 ) -> Any:  # fmt: skip
     """Compute ``x / RMS(x) * w`` with the root mean square of ``n`` values along ``axis``."""
     machine = current()
-    squares = machine.run("activation", (SCALAR,), [x], np.square, None, mask)
+    kind = np.dtype(np.float32) if compute_dtype is None else as_dtype(compute_dtype)
+    squares = machine.run("activation", (SCALAR,), [x], np.square, kind, mask)
     total = binary(machine, "multiply", reduce("add", squares, axis, None, mask, True), 1.0 / n, None, mask)
     mean_square = binary(machine, "add", total, 1e-6 if epsilon is None else epsilon, None, mask)
     root = machine.run("activation", (SCALAR,), [mean_square], ACTIVATIONS["rsqrt"], None, mask)
     return binary(
-        machine, "multiply", binary(machine, "multiply", x, root, None, mask), w, dtype or compute_dtype, mask
+        machine, "multiply", binary(machine, "multiply", x, root, kind, mask), w, dtype or x.dtype, mask
     )

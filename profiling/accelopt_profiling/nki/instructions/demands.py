@@ -1,12 +1,12 @@
 """Checks what the page of an instruction demands of its operands: the ``demands`` of its row, in today's dialect.
 
-A demand is "parameters: rule". The rule is "one type", "one in psum", "sbuf", the types that a tensor may have (also
-"integer" and "float"), or the operations that an ``op`` may be.
+A demand is "parameters: rule". The rule is "one type", "one in psum", "tensor" (no number), the memory that a tensor
+may lie in, the types that it may have (also "integer" and "float"), or the operations that an ``op`` may be.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,9 @@ from accelopt_profiling.nki.data.dtypes import is_float
 from accelopt_profiling.nki.data.memory_space import MemorySpace
 from accelopt_profiling.nki.emulator.machine import Machine
 from accelopt_profiling.nki.emulator.tile import Tile
-from accelopt_profiling.nki.operations.table import Operation
+from accelopt_profiling.nki.operations.table import Operation, full_name
+
+_MEMORIES = frozenset(memory.value for memory in MemorySpace)
 
 
 def check_demands(machine: Machine, operation: Operation, values: Mapping[str, Any]) -> None:
@@ -27,11 +29,20 @@ def check_demands(machine: Machine, operation: Operation, values: Mapping[str, A
     """
     for names, rule in operation.demands:
         tiles = {name: values[name] for name in names if isinstance(values.get(name), Tile)}
-        problem = _problem(rule, tiles) or _wrong_operation(rule, {n: values.get(n) for n in names})
+        problem = (
+            _no_tensor(rule, names, values)
+            or _problem(rule, tiles)
+            or _wrong_operation(rule, {n: values.get(n) for n in names})
+        )
         if problem:
             machine.fault(
-                "unsupported", f"{operation.name}: {problem} (AWS's page of {operation.name} in nki.isa)."
+                "unsupported", f"{operation.name}: {problem} (AWS's page of {full_name(operation.name)})."
             )
+
+
+def _no_tensor(rule: str, names: Sequence[str], values: Mapping[str, Any]) -> str:
+    wrong = {n: repr(values[n])[:40] for n in names if not isinstance(values.get(n), Tile | None)}
+    return f"{_listed(wrong)}, not a tensor" if rule == "tensor" and wrong else ""
 
 
 def _problem(rule: str, tiles: Mapping[str, Tile]) -> str:
@@ -41,10 +52,16 @@ def _problem(rule: str, tiles: Mapping[str, Tile]) -> str:
     if rule == "one in psum":
         inside = [name for name, tile in tiles.items() if tile.block.info.memory is MemorySpace.PSUM]
         return "" if len(inside) < 2 else f"{' and '.join(inside)} lie in PSUM; one of them may"
-    if rule == "sbuf":
-        outside = {n: t.block.info.memory.value.upper() for n, t in tiles.items()}
-        outside = {name: memory for name, memory in outside.items() if memory != "SBUF"}
-        return "" if not outside else f"{_listed(outside, 'lies in')}; it must be SBUF"
+    if rule == "tensor":
+        return ""
+    if _MEMORIES.issuperset(rule.split()):
+        outside = {n: t.block.info.memory.value for n, t in tiles.items()}
+        outside = {name: memory.upper() for name, memory in outside.items() if memory not in rule.split()}
+        return (
+            ""
+            if not outside
+            else f"{_listed(outside, 'lies in')}; it must be {rule.upper().replace(' ', ' or ')}"
+        )
     wrong = {name: tile.dtype.name for name, tile in tiles.items() if not _is_of(tile.dtype, rule)}
     return "" if not wrong else f"{_listed(wrong)}, not {rule.replace(' ', ', ')}"
 

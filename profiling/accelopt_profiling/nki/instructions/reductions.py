@@ -36,6 +36,12 @@ def tensor_reduce(dst: Any, op: Any, data: Any, axis: Any, negate: bool, keepdim
     if name == "average":
         machine.fault("unsupported", "Only tensor_partition_reduce averages; add, and multiply by 1 / n.")
     axes = _free_axes(machine, axis, tile)
+    rank = len(tile.shape)
+    last = axes == tuple(range(rank - len(axes), rank))
+    if not last and (machine.version or not isinstance(dst, Allocation)):
+        machine.fault(
+            "out-of-bounds", f"axis {axis} is not the last dimensions of a tile of shape {tile.shape}."
+        )
     if isinstance(dst, Allocation):
         box, (inner,) = cut(machine, dst, tile)
         sizes = [1 if a in axes else n for a, n in enumerate(inner.shape) if keepdims or a not in axes]
@@ -46,11 +52,6 @@ def tensor_reduce(dst: Any, op: Any, data: Any, axis: Any, negate: bool, keepdim
         )
         tile = inner
     else:
-        rank = len(tile.shape)
-        if axes != tuple(range(rank - len(axes), rank)):
-            machine.fault(
-                "out-of-bounds", f"axis {axis} is not the last dimensions of a tile of shape {tile.shape}."
-            )
         kept = tile.size // prod(tile.shape[a] for a in axes)
         if target.size != kept or target.shape[0] != tile.shape[0]:
             machine.fault(

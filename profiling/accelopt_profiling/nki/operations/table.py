@@ -179,6 +179,13 @@ def names(*kinds: str) -> frozenset[str]:
     return frozenset(o.name for o in operations().values() if o.kind in kinds)
 
 
+def full_name(name: str) -> str:
+    """Return "nki.isa.activate2" for "nisa.activate2"; other names as they are."""
+    module, _, short = name.partition(".")
+    package = table()["packages"]["current"].get(module)
+    return f"{package}.{short}" if package else name
+
+
 def _operation(name: str, row: dict[str, Any]) -> Operation:
     short = name.rpartition(".")[2]
     row = {**table()["families"].get(row.get("like"), {}), **row}
