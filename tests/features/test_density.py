@@ -130,7 +130,13 @@ def test_a_kernel_has_few_diagnostics_and_no_cause_twice(file: dict[str, Any]) -
     shown = diagnostics(state)
     of_kernel = Counter(at.kernel.name for d in shown if (at := state.kernel_at(d.finding.line)))
     assert all(count <= MOST_OF_KERNEL for count in of_kernel.values()), of_kernel
-    assert len({d.message for d in shown if d.finding.code == "deprecated"}) <= 2
+    names = "|".join(sorted((k.kernel.name for k in state.kernels), key=len, reverse=True)) or "$"
+    causes = Counter(
+        (d.finding.code, re.sub(rf"{names}|\d[\d.,]*( ?[kMG]?B)?", "", d.message.split(" Also on line")[0]))
+        for d in shown
+        if d.finding.severity != "error" and d.finding.code != "more-findings"
+    )
+    assert all(count == 1 for count in causes.values()), causes
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda f: f["file"])

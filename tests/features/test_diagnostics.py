@@ -33,12 +33,42 @@ def small(line: int, size: int, percent: int) -> Finding:
     return Finding("small-dma", line, "information", message)
 
 
-def test_one_diagnostic_for_a_cause_with_the_other_places() -> None:
-    first, *more = (small(12, 512, 5), small(14, 256, 7), small(19, 512, 7), small(33, 512, 7))
-    silu, gelu = diagnostics(document([first, *more]))
-    assert (silu.finding, [line for line, _ in silu.places]) == (first, [14, 19])
-    assert silu.message.endswith("of the time. Also on lines 14, 19.")
-    assert (gelu.finding.line, gelu.places) == (33, ())
+def test_one_diagnostic_for_a_cause_of_a_file_with_the_other_places() -> None:
+    first, *more = (small(12, 512, 5), small(14, 256, 7), small(19, 512, 7), small(33, 512, 8))
+    (only,) = diagnostics(document([first, *more]))
+    assert only.finding == first
+    assert only.places == tuple((f.line, f.message) for f in more)
+    assert only.message.endswith("of the time. Also on lines 14, 19, 33.")
+
+
+def test_variants_of_a_kernel_share_a_cause_whose_words_name_them() -> None:
+    def not_launched(name: str, line: int) -> Finding:
+        message = (
+            f"{name} was not launched. `accelopt profile --kernel {name}` infers arguments for it alone."
+        )
+        return Finding("never-launched", line, "information", message)
+
+    names = ("silu", "silu_v1", "silu_v11", "silu#2")
+    states = tuple(
+        KernelState(Kernel(n, "triton", 10 * i, 10 * i, 10 * i + 9, n)) for i, n in enumerate(names, 1)
+    )
+    found = tuple(not_launched(name.split("#")[0], 10 * i) for i, name in enumerate(names, 1))
+    state = replace(document([]), kernels=states, run_findings=found)
+    (only,) = diagnostics(state)
+    assert (only.finding, [line for line, _ in only.places]) == (found[0], [20, 30, 40])
+    other = replace(found[1], message=found[1].message.replace("silu_v1", "gelu"))
+    assert len(diagnostics(replace(state, run_findings=(found[0], other)))) == 2
+
+
+def test_the_gravest_place_of_a_cause_stands_for_the_others() -> None:
+    mild, grave = small(12, 512, 5), replace(small(33, 512, 40), severity="warning")
+    (only,) = diagnostics(document([mild, grave]))
+    assert (only.finding, only.places) == (grave, ((12, mild.message),))
+
+
+def test_an_error_stands_at_each_kernel_that_has_it() -> None:
+    wrong = [Finding("wrong-result", line, "error", f"{line} elements differ.") for line in (12, 14, 33)]
+    assert [(d.finding.line, len(d.places)) for d in diagnostics(document(wrong))] == [(12, 1), (33, 0)]
 
 
 def test_what_is_deprecated_is_said_once_for_a_name() -> None:

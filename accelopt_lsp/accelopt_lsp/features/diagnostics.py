@@ -27,8 +27,8 @@ LASTING = frozenset(
 #: At most so many diagnostics for one kernel, and for what is in no kernel: the gravest, and one that names the rest.
 MOST_OF_KERNEL, MOST = 3, 100
 _GRAVEST_FIRST = get_args(Severity)
-#: What differs between findings of one cause: numbers, with their units.
-_NUMBERS = re.compile(r"\d[\d.,]*( ?([kMGT]i?B|B|%|us|ms|s)\b)?")
+#: What differs between findings of one cause, besides names of kernels: numbers, with their units.
+_NUMBERS = r"\d[\d.,]*( ?([kMGT]i?B|B|%|us|ms|s)\b)?"
 #: So many further lines are named in a message.
 _LINES = 6
 
@@ -81,11 +81,15 @@ def diagnostics(
 
 
 def _by_cause(state: Document, findings: Iterable[Finding]) -> list[Diagnostic]:
-    """Return one diagnostic for all that say the same of one kernel, numbers apart; what is deprecated, of one file."""
+    """Return one diagnostic for all that say the same in one file, numbers and names of kernels apart: variants of a
+    kernel share their causes. An error stands at each kernel that has it."""
+    names = {part for k in state.kernels for part in (k.kernel.name, k.kernel.name.split("#")[0])}
+    kernels = (rf"\b{re.escape(name)}\b" for name in sorted(names, reverse=True))
+    place = re.compile("|".join([*kernels, _NUMBERS]))
     causes: dict[tuple[str, str, str], list[Finding]] = {}
     for finding in findings:
-        at = None if finding.code == "deprecated" else state.kernel_at(finding.line)
-        words = _NUMBERS.sub("", finding.message)
+        at = state.kernel_at(finding.line) if finding.severity == "error" else None
+        words = place.sub("", finding.message)
         causes.setdefault((at.kernel.name if at else "", finding.code, words), []).append(finding)
     result = []
     for cause in causes.values():

@@ -386,9 +386,7 @@ class _Profile:
         """Return what the run tells at a kernel's line: that it broke off, once, and that a check was smaller."""
         findings = []
         if self._apart:
-            message = (
-                f"The arguments of {self._apart} were inferred for this, and its results are not checked."
-            )
+            message = "Arguments were inferred for this kernel apart, and its results are not checked."
             findings.append(Finding("inferred-problem", result.kernel.line, "information", message))
         if self._broke_off is not None and result is self.results[0]:
             findings.append(self._broke_off)
