@@ -61,7 +61,7 @@ class LaunchSubjects(CallSubjects):
         if isinstance(value, Tile):
             block = value.block
             while block.original is not None:  # its bits as another type
-                block = block.original
+                block = block.original.block
             value = self._arrays.get(id(block))
         if not isinstance(value, np.ndarray):
             return None

@@ -11,6 +11,7 @@ from accelopt_benchmarks.nki.page_rules import (
     isa_products,
     isa_searches,
     language_elements,
+    language_tensors,
     language_tiles,
 )
 from accelopt_benchmarks.nki.page_rules.rule import Array, PageRule
@@ -18,5 +19,6 @@ from accelopt_benchmarks.nki.page_rules.rule import Array, PageRule
 __all__ = ["RULES", "Array", "PageRule"]
 
 RULES = (
-    *isa_elements.RULES, *isa_products.RULES, *isa_searches.RULES, *language_elements.RULES, *language_tiles.RULES,
+    *isa_elements.RULES, *isa_products.RULES, *isa_searches.RULES, *language_elements.RULES,
+    *language_tensors.RULES, *language_tiles.RULES,
 )  # fmt: skip

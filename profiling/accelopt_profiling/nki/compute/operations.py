@@ -204,6 +204,11 @@ def broadcast_values(shape: tuple[int, ...], x: Array) -> Array:
     return np.broadcast_to(x, shape)
 
 
+def bits(source: np.dtype[Any], dtype: np.dtype[Any], shape: tuple[int, ...], x: Array) -> Array:
+    """Return the bits of values of ``source``, of which narrow floats come as float32, as another type."""
+    return np.ascontiguousarray(x.astype(source, copy=False)).view(dtype).reshape(shape)
+
+
 # Moves and products, which copy elision recognises by identity
 
 

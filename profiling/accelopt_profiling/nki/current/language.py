@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import sys
+from abc import ABC
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from operator import index as as_int
-from typing import Any
+from typing import Any, Generic
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from accelopt_profiling.nki.current.runtime_numbers import DynamicSlice, told_go
 from accelopt_profiling.nki.current.tensor import KernelNkiTensor, NkiTensor
 from accelopt_profiling.nki.data.instruction import SCALAR, VECTOR
 from accelopt_profiling.nki.data.memory_space import SBUF, Buffer, MemorySpace
-from accelopt_profiling.nki.emulator.machine import Machine, current, limits
+from accelopt_profiling.nki.emulator.machine import Machine, current, limits, running_machine
 from accelopt_profiling.nki.emulator.tile import Tile
 from accelopt_profiling.nki.frontend import language
 from accelopt_profiling.nki.frontend.binding import instruction
@@ -25,6 +26,7 @@ from accelopt_profiling.nki.frontend.language import data_type_or_none
 from accelopt_profiling.nki.frontend.operators import binary, reduce
 from accelopt_profiling.nki.instructions.enums import NkiEngine
 from accelopt_profiling.nki.instructions.operands import data_type
+from accelopt_profiling.nki.operations.table import table
 from accelopt_profiling.nki.replay.loop_replay import iterations
 
 
@@ -37,6 +39,14 @@ class NKIObject:
     def __init_subclass__(cls) -> None:
         """Annotate plain attributes: the compiler takes them for fields of a dataclass as well."""
         super().__init_subclass__()
+        foreign = [
+            b.__name__ for b in cls.__bases__ if not issubclass(b, NKIObject) and b not in (Generic, ABC)
+        ]
+        if foreign and running_machine() is not None:
+            current().fault(
+                "unsupported",
+                f"{cls.__name__} inherits from {', '.join(foreign)}; a kernel's class from NKIObject alone.",
+            )
         for name, value in list(vars(cls).items()):
             if not name.startswith("_") and not callable(value) and not hasattr(value, "__get__"):
                 cls.__annotations__.setdefault(name, Any)
@@ -86,9 +96,53 @@ def create(shape: Any, dtype: Any, buffer: Any, name: str, fill: Any) -> Tile:
     if any(n < 1 for n in sizes):
         machine.fault("out-of-bounds", f"The shape {sizes} has no elements.")
     kind = data_type(dtype)
-    if place.memory is MemorySpace.HBM and place.shared and fill is None:
+    if place.shared and fill is None:
         return machine.memory.shared(sizes, kind, name)
-    return machine.memory.allocate(sizes, kind, place.memory, name, machine.number(fill))
+    tile = machine.memory.allocate(sizes, kind, place.memory, name, machine.number(fill))
+    tile.block.info.shared = place.shared
+    return tile
+
+
+def ndarray(shape: Any, dtype: Any, buffer: Any = None, name: str = "", address: Any = None) -> Any:
+    """Return a new tensor, unwritten; in SBUF where no buffer is named. An ``address`` is checked alone."""
+    machine = current()
+    tile = language.ndarray(shape, dtype, buffer, name)
+    if address is not None:
+        _check_address(machine, tile, address)
+    return tile
+
+
+def _check_address(machine: Machine, tile: Tile, address: Any) -> None:
+    """Check that a tensor on the chip at (partition, byte) lies inside of its memory."""
+    sizes = {MemorySpace.SBUF: machine.limits.sbuf_bytes, MemorySpace.PSUM: machine.limits.psum_bytes}
+    info = tile.block.info
+    if not isinstance(address, (tuple, list)) or len(address) != 2 or info.memory not in sizes:
+        machine.fault(
+            "unsupported", "An address is (partition_offset, free_offset), of a tensor on the chip."
+        )
+    partition, byte = map(as_int, address)
+    if partition < 0 or byte < 0 or partition + info.shape[0] > machine.limits.partitions:
+        machine.fault(
+            "capacity",
+            f"{info.shape[0]} partitions from {partition} on; there are {machine.limits.partitions}.",
+        )
+    if byte + info.free_bytes > sizes[info.memory]:
+        machine.fault(
+            "capacity",
+            f"{info.free_bytes:,} B of each partition from byte {byte:,} on; {info.memory.value.upper()} has "
+            f"{sizes[info.memory]:,}.",
+        )
+
+
+def shared_constant(constant: Any, dtype: Any = None) -> Tile:
+    """Return a constant tensor in shared HBM: of an array, or of a file that ``np.save`` wrote."""
+    tile = language.shared_constant(constant, dtype)
+    kinds = table()["values"]["constants"].split()
+    if tile.dtype.name not in kinds:
+        current().fault(
+            "unsupported", f"A constant of {tile.dtype.name}; AWS's page names {', '.join(kinds)}."
+        )
+    return tile
 
 
 def zeros_like(x: Tile, dtype: Any = None, buffer: Any = None, name: str = "") -> Tile:

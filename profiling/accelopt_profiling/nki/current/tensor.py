@@ -19,12 +19,12 @@ from accelopt_profiling.nki.current.runtime_numbers import (
     RuntimeNumber,
 )
 from accelopt_profiling.nki.current.versions import change
-from accelopt_profiling.nki.current.view_dims import merge_dims, reshape_dims
+from accelopt_profiling.nki.current.view_dims import merge_dims, rearranged, reshape_dims
 from accelopt_profiling.nki.data.block import Array
 from accelopt_profiling.nki.data.dtypes import as_dtype
 from accelopt_profiling.nki.data.index import Dim
 from accelopt_profiling.nki.data.loop_counter import plain
-from accelopt_profiling.nki.data.memory_space import BUFFERS, MemorySpace
+from accelopt_profiling.nki.data.memory_space import BUFFERS, SHARED_HBM, MemorySpace
 from accelopt_profiling.nki.emulator.tile import Tile, sizes_of
 from accelopt_profiling.nki.frontend.handle import (
     TENSOR_ATTRIBUTES,
@@ -55,6 +55,10 @@ class NkiTensor(Tile):
 
     def strided(self, offset: int, dims: tuple[Dim, ...]) -> Tile:
         """Return another view of the same block, which waits for the same index."""
+        if len(dims) > 5 and self._on_chip():
+            self.machine.fault(
+                "unsupported", f"A view on the chip has five dimensions at most, not {len(dims)}."
+            )
         view = super().strided(offset, dims)
         assert isinstance(view, NkiTensor)
         view.index, view.indirect_view = self.index, self.indirect_view
@@ -71,8 +75,9 @@ class NkiTensor(Tile):
             entries = self._keeping_partitions(entries)
         if _RUNTIME.isdisjoint(map(type, entries)):
             view = super().__getitem__(entries)
-            if len(view.dims) == 1 and self._on_chip():  # a tile on the chip has two dimensions at least
-                return view.strided(view.offset, (*view.dims, (1, 0)))
+            least = 2 if self._on_chip() else 1
+            if len(view.dims) < least and view.positions is None:
+                return view.strided(view.offset, (*view.dims, *[(1, 0)] * (least - len(view.dims))))
             return view
         if any(isinstance(e, RuntimeNumber) for e in entries):
             self.machine.fault(
@@ -96,8 +101,13 @@ class NkiTensor(Tile):
 
     @property
     def buffer(self) -> Any:
-        """``nl.sbuf``, ``nl.psum`` or ``nl.hbm``."""
-        return BUFFERS[self.block.info.memory.value]
+        """``nl.sbuf``, ``nl.psum``, ``nl.hbm`` or ``nl.shared_hbm``."""
+        return SHARED_HBM if self.block.info.shared else BUFFERS[self.block.info.memory.value]
+
+    @property
+    def name(self) -> str:
+        """What the kernel called the tensor: "" where it did not."""
+        return self.block.info.name
 
     @property
     def strides(self) -> tuple[int, ...]:
@@ -229,6 +239,11 @@ class NkiTensor(Tile):
     def slice(self, dim: int, start: int, end: int, step: int = 1) -> Tile:
         """``start`` to ``end`` (exclusive) of one dimension."""
         self._check("slice", dim, partition=False)
+        if not (0 <= start < end <= self.dims[dim][0] and step > 0):
+            self.machine.fault(
+                "out-of-bounds",
+                f"Dimension {dim} of {self.shape} has no slice from {start} to {end} in steps of {step}.",
+            )
         key = [slice(None)] * len(self.dims)
         key[dim] = slice(start, end, step)
         return self[tuple(key)]
@@ -240,6 +255,8 @@ class NkiTensor(Tile):
         rest = (*self.dims[:dim], *self.dims[dim + 1 :])
         if isinstance(index, (Tile, RuntimeNumber)):
             return self._at_number(self.offset, rest, index, self.dims[dim])
+        if index < 0:
+            self.machine.fault("out-of-bounds", f"select takes a position from 0 on, not {index}.")
         key: list[Any] = [slice(None)] * len(self.dims)
         key[dim] = index
         return self[tuple(key)]
@@ -263,15 +280,21 @@ class NkiTensor(Tile):
         dimension ``indirect_dim`` of this tensor, are added to the address; a vector replaces the first pair's steps.
         """
         if dtype is not None and as_dtype(dtype) != self.dtype:
-            same = self.machine.reinterpret(self, dtype)
-            assert isinstance(same, NkiTensor)
-            return same.ap(pattern, offset, scalar_offset, vector_offset, indirect_dim)
+            same = self.machine.reinterpret(self.strided(0, self.block.dims), dtype)
+            place = same.strided(self.offset * self.dtype.itemsize // same.dtype.itemsize, same.dims)
+            assert isinstance(place, NkiTensor)
+            return place.ap(pattern, offset, scalar_offset, vector_offset, indirect_dim)
         if self.positions is not None:
             self.machine.fault("unsupported", "An indirect view has no access pattern of its own.")
         start = self.offset + (0 if offset is None else as_int(offset))
         dims = tuple((as_int(num), as_int(step)) for step, num in pattern)
         self._check_pattern(start, dims, vector_offset is not None)
         if vector_offset is not None:
+            if scalar_offset is not None or indirect_dim != 0:
+                self.machine.fault(
+                    "unsupported",
+                    "A vector of offsets goes with no scalar_offset, and with indirect_dim=0 alone.",
+                )
             dims = ((dims[0][0], 0), *dims[1:])
             return self._indirect(start, dims, vector_offset, self.dims[indirect_dim])
         if scalar_offset is None:
@@ -284,6 +307,7 @@ class NkiTensor(Tile):
     def _at_number(self, start: int, dims: tuple[Dim, ...], index: Any, along: Dim) -> Tile:
         """Return a view ``index`` steps of a dimension further on, where the device knows the number."""
         machine = self.machine
+        self._check_direct()
         if isinstance(index, Tile):
             values = machine.index_values(index)
             index = RuntimeNumber(None if values is None else int(values.reshape(-1)[0]), index)
@@ -305,6 +329,10 @@ class NkiTensor(Tile):
         view = self._known_at_run_time(self.strided(start, dims), index)
         view.positions = self.strided(at, dims).addresses()  # which a transfer may leave out
         return view
+
+    def _check_direct(self) -> None:
+        if self.indirect_view:
+            self.machine.fault("unsupported", "An indirect view takes no other number of the device.")
 
     def _known_at_run_time(self, view: Tile, number: RuntimeNumber) -> Tile:
         assert isinstance(view, NkiTensor)
@@ -332,6 +360,7 @@ class NkiTensor(Tile):
     def _indirect(self, start: int, dims: tuple[Dim, ...], index: Tile, along: Dim) -> Tile:
         """Return a view with an address per partition that depends on the values of ``index``, read now."""
         machine = self.machine
+        self._check_direct()
         view = self.strided(start, dims)
         assert isinstance(view, NkiTensor)
         view.index, view.indirect_view = index, True
@@ -352,29 +381,13 @@ class NkiTensor(Tile):
     ) -> Tile:
         """Split, reorder and merge dimensions by name: ``(("b", ("h", "w")), ("b", "w", "h"), {"h": 4})``."""
         self._check("rearrange")
-        sizes = dict(fixed_sizes or {})
-        named: dict[str, Dim] = {}
-        for entry, (num, step) in zip(src_pattern, self.dims, strict=True):
-            group = (entry,) if isinstance(entry, str) else tuple(entry)
-            known = prod(sizes[n] for n in group if n in sizes)
-            for name in group:
-                sizes.setdefault(name, num // max(1, known))
-            if prod(sizes[n] for n in group) != num:
-                self.machine.fault(
-                    "out-of-bounds", f"A dimension of size {num} cannot be split into {group}."
-                )
-            for name in reversed(group):
-                named[name] = (sizes[name], step)
-                step *= sizes[name]
-        dims: list[Dim] = []
-        for entry in dst_pattern:
-            joined = merge_dims([named[n] for n in ((entry,) if isinstance(entry, str) else entry)])
-            if joined is None:
-                self.machine.fault("unsupported", f"{entry} does not lie in one row in memory.")
-            dims.append(joined)
+        try:
+            dims = rearranged(self.dims, src_pattern, dst_pattern, fixed_sizes or {})
+        except ValueError as problem:
+            self.machine.fault("unsupported", str(problem))
         if self._on_chip() and dims[0] != self.dims[0]:
             self.machine.fault("unsupported", "On the chip dimension 0 is the partitions and stays as it is.")
-        return self.strided(self.offset, tuple(dims))
+        return self.strided(self.offset, dims)
 
     # What a view is like
 
@@ -395,6 +408,14 @@ class NkiTensor(Tile):
     def is_indirect(self) -> bool:
         return self.indirect_view
 
+    def view(self, dtype: Any) -> Tile:
+        """Return the bits as another type."""
+        if self.indirect_view:
+            self.machine.fault("unsupported", "An indirect view has no view of its bits.")
+        return super().view(dtype)
+
+    reinterpret_cast = view
+
     def indirect(self, index: Any, num_elem: int | None = None) -> Tile:
         return self.machine.fault(
             "unsupported", "NkiTensor.indirect is not emulated; nearest: .ap(vector_offset=...)."
@@ -404,10 +425,11 @@ class NkiTensor(Tile):
 _VIEWS = (
     "permute", "broadcast", "expand_dim", "squeeze_dim", "reshape_dim", "flatten_dims", "slice", "select",
     "vector_select", "ap", "rearrange", "get_pattern", "is_contiguous", "is_indirect", "view", "indirect",
+    "reinterpret_cast",
 )  # fmt: skip
 
 
-@represents(NkiTensor, *TENSOR_ATTRIBUTES, "strides", methods=(*TENSOR_METHODS, *_VIEWS))
+@represents(NkiTensor, *TENSOR_ATTRIBUTES, "strides", "offset", "name", methods=(*TENSOR_METHODS, *_VIEWS))
 class KernelNkiTensor(Handle):
     """A tensor in HBM, SBUF or PSUM, or a view of one, as kernel code holds it."""
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from math import prod
 
 from accelopt_profiling.nki.data.index import Dim
+
+#: A dimension by its name, or several that are one.
+Names = str | Sequence[str]
 
 
 def merge_dims(dims: Sequence[Dim]) -> Dim | None:
@@ -42,3 +46,40 @@ def reshape_dims(dims: Sequence[Dim], sizes: Sequence[int]) -> tuple[Dim, ...] |
         if num > size:
             rest.append((num // size, step * size))
     return tuple(result)
+
+
+def rearranged(
+    dims: Sequence[Dim], source: Sequence[Names], target: Sequence[Names], given: Mapping[str, int]
+) -> tuple[Dim, ...]:
+    """Return dimensions split, reordered and merged by name, in einops' way; ``given`` are sizes that are known.
+
+    Raises:
+        ValueError: the names or sizes do not fit, or what is merged does not lie in one row.
+    """
+    sizes = dict(given)
+    named: dict[str, Dim] = {}
+    if len(source) != len(dims):
+        raise ValueError(f"{source} names {len(source)} dimensions; the tensor has {len(dims)}.")
+    for entry, (num, step) in zip(source, dims, strict=True):
+        group = _names(entry)
+        known = prod(sizes[n] for n in group if n in sizes)
+        for name in group:
+            sizes.setdefault(name, num // max(1, known))
+        if prod(sizes[n] for n in group) != num:
+            raise ValueError(f"A dimension of size {num} cannot be split into {group}.")
+        for name in reversed(group):
+            named[name] = (sizes[name], step)
+            step *= sizes[name]
+    if sorted(n for entry in target for n in _names(entry)) != sorted(named):
+        raise ValueError(f"{target} has other names than {source}.")
+    result: list[Dim] = []
+    for entry in target:
+        joined = merge_dims([named[n] for n in _names(entry)])
+        if joined is None:
+            raise ValueError(f"{entry} does not lie in one row in memory.")
+        result.append(joined)
+    return tuple(result)
+
+
+def _names(entry: Names) -> tuple[str, ...]:
+    return (entry,) if isinstance(entry, str) else tuple(entry)

@@ -19,7 +19,8 @@ class Block:
 
     ``storage`` is allocated by the first write; ``borrowed`` means that it is the caller's own array, copied before a
     write. ``fill`` is the value of unwritten elements, and ``blank`` tells that nothing was written. ``copies`` hold
-    its bits as another type; such a copy has an ``original``, and is ``outdated`` when that is written again.
+    its bits as another type; such a copy has an ``original``, the view whose bits it holds, and is ``outdated`` when
+    that is written after it was made anew.
     """
 
     __slots__ = (
@@ -47,7 +48,7 @@ class Block:
         self.dims = contiguous(self.shape)
         self._bytes: Any = None
         self.copies: tuple[Block, ...] = ()
-        self.original: Block | None = None
+        self.original: Any = None  # a tile
         self.outdated = False
 
     def another(self, ident: int) -> Block:

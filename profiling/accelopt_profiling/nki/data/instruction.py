@@ -22,7 +22,7 @@ BARRIER = "core_barrier"
 class BlockInfo:
     """Describes a block of memory without its values: its size, and where the kernel made it."""
 
-    __slots__ = ("constant", "free_bytes", "ident", "line", "memory", "name", "shape")
+    __slots__ = ("constant", "free_bytes", "ident", "line", "memory", "name", "shape", "shared")
 
     def __init__(
         self,
@@ -36,6 +36,7 @@ class BlockInfo:
     ) -> None:
         self.ident, self.memory, self.shape, self.name, self.line = ident, memory, shape, name, line
         self.constant = constant  # never written by the kernel: an input
+        self.shared = False  # in HBM, where a kernel's outputs lie
         size = itemsize
         for n in shape[1:]:
             size *= n
@@ -46,6 +47,7 @@ class BlockInfo:
         other = BlockInfo.__new__(BlockInfo)
         other.ident, other.memory, other.shape, other.name = ident, self.memory, self.shape, self.name
         other.line, other.constant, other.free_bytes = self.line, self.constant, self.free_bytes
+        other.shared = self.shared
         return other
 
 

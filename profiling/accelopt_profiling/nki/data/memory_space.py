@@ -17,23 +17,30 @@ class MemorySpace(str, Enum):
         return self.value
 
 
-class Buffer:
-    """The value of ``buffer=`` in a kernel. ``shared`` buffers hold a kernel's outputs."""
+class Buffer(Enum):
+    """``nl.MemoryRegion``, the value of ``buffer=`` in a kernel. ``shared`` buffers hold a kernel's outputs."""
 
-    def __init__(self, name: str, memory: MemorySpace, shared: bool = False) -> None:
-        self.name, self.memory, self.shared = name, memory, shared
+    sbuf = "sbuf"
+    psum = "psum"
+    private_hbm = "private_hbm"
+    shared_hbm = "shared_hbm"
+    hbm = private_hbm
+
+    @property
+    def memory(self) -> MemorySpace:
+        return MemorySpace.HBM if self.value.endswith("hbm") else MemorySpace(self.value)
+
+    @property
+    def shared(self) -> bool:
+        return self is Buffer.shared_hbm
 
     def __repr__(self) -> str:
         return f"nl.{self.name}"
 
 
-SBUF, PSUM = Buffer("sbuf", MemorySpace.SBUF), Buffer("psum", MemorySpace.PSUM)
-HBM, PRIVATE_HBM, SHARED_HBM = (
-    Buffer("hbm", MemorySpace.HBM),
-    Buffer("private_hbm", MemorySpace.HBM),
-    Buffer("shared_hbm", MemorySpace.HBM, True),
-)
-BUFFERS = {b.name: b for b in (SBUF, PSUM, HBM, PRIVATE_HBM, SHARED_HBM)}
+SBUF, PSUM, PRIVATE_HBM, SHARED_HBM = Buffer
+HBM = PRIVATE_HBM
+BUFFERS = dict(Buffer.__members__)
 
 
 @dataclass(frozen=True)

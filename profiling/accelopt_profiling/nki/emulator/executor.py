@@ -19,6 +19,7 @@ from accelopt_profiling.nki.data.instruction import SCALAR, TENSOR, VECTOR, Trac
 from accelopt_profiling.nki.data.layout import bounding_box
 from accelopt_profiling.nki.data.memory_space import MemorySpace
 from accelopt_profiling.nki.data.view import View
+from accelopt_profiling.nki.emulator.bit_views import renew, write_original
 from accelopt_profiling.nki.emulator.block_array import BlockArray
 from accelopt_profiling.nki.emulator.diagnostics import Diagnostics
 from accelopt_profiling.nki.emulator.hardware_rules import HardwareRules
@@ -89,12 +90,8 @@ class Executor:
 
     def check_written(self, tile: Tile) -> None:
         """Report, once per block, that a tile is read of which not everything was written."""
+        renew(self, tile.block)
         coverage = tile.block.coverage
-        if tile.block.outdated:
-            self.fault(
-                "unsupported",
-                f"{_describe(tile)} shows bits of a tensor that was written after this view was made.",
-            )
         if self.recorder.loops and coverage is not WRITTEN:
             self.recorder.access(tile.as_view(), False)
         if not coverage.full:
@@ -112,6 +109,7 @@ class Executor:
     def touched(self, tile: Tile) -> bool:
         """Return whether something of a tile was written: a product adds to it then, the first one overwrites it."""
         coverage = tile.block.coverage
+        renew(self, tile.block)
         touched = not coverage.untouched_in(tile.box())
         if self.recorder.loops and not coverage.full:
             self.recorder.asked_if_touched(tile.block.info, tile.affine_offset, touched)
@@ -138,11 +136,9 @@ class Executor:
     ) -> None:
         """Write the result of a step, broadcast, to a tile, inside ``box`` and where the mask ``where`` is true."""
         block = tile.block
-        if block.original is not None:
-            self.fault("unsupported", "Writing through a view of a tensor's bits is not emulated.")
+        renew(self, block)
         for copy in block.copies:
             copy.outdated = True
-        block.copies = ()
         if tile.positions is not None:
             self.recorder.forbid_replay()
             block.coverage.write_positions(tile.positions)
@@ -167,6 +163,8 @@ class Executor:
         if step is not None:
             step.target, step.where = tile.as_view(), where
             self.deferred.steps.append(step)
+        if block.original is not None:
+            write_original(self, block)
 
     # Instructions
 

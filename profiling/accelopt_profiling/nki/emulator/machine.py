@@ -21,6 +21,7 @@ from accelopt_profiling.nki.data.dtypes import as_dtype, is_float
 from accelopt_profiling.nki.data.instruction import Trace
 from accelopt_profiling.nki.data.memory_space import CoreLimits
 from accelopt_profiling.nki.emulator.assignment import AssigningExecutor
+from accelopt_profiling.nki.emulator.bit_views import renew
 from accelopt_profiling.nki.emulator.diagnostics import Diagnostics, KernelFaultError
 from accelopt_profiling.nki.emulator.hardware_rules import HardwareRules
 from accelopt_profiling.nki.emulator.instruction_stream import InstructionStream
@@ -160,6 +161,7 @@ class Machine(AssigningExecutor):
 
     def output(self, tile: Tile) -> Array:
         """Return the values of a returned tensor as a plain array."""
+        renew(self, tile.block)
         return self.memory.output(tile)
 
     def judge_unwritten_reads(self, results: Sequence[Array]) -> None:

@@ -102,6 +102,7 @@ class DeviceMemory:
             tile = self._shared[self.next_shared]
         else:
             tile = self.allocate(shape, dtype, MemorySpace.HBM, name)
+            tile.block.info.shared = True
             self._shared.append(tile)
         self.next_shared += 1
         return tile
@@ -182,48 +183,30 @@ class DeviceMemory:
         return tile.strided(0, contiguous(tuple(wanted)))
 
     def reinterpret(self, tile: Tile, dtype: np.dtype[Any]) -> Tile:
-        """Return the bits of a tensor as another type: a copy, which holds until the tensor is written again.
+        """Return the bits of a view as another type.
 
         Raises:
-            KernelFaultError: not all of the tensor was written yet, or its last dimension does not divide.
+            KernelFaultError: its last dimension does not lie in one row, or does not divide.
         """
         if dtype == tile.dtype:
             return tile
         item, other = tile.dtype.itemsize, dtype.itemsize
-        block, first, last = tile.block, tile.shape[0], tile.shape[-1]
-
-        def top(view: Tile) -> Tile:
-            part = ((0, rows), *((0, size) for size in view.shape[1:]))
-            return view if rows == first else view.within(part)
-
-        rows = first  # of which the first ones are written at least
-        while rows and not block.coverage.holds(top(tile).box()):
-            rows -= 1
-        if last * item % other or not rows or (rows < first and len(tile.shape) == 1):
+        last = tile.dims[-1] if tile.dims and tile.positions is None else (0, 0)
+        if last[0] * item % other or (last[0] > 1 and last[1] != 1) or not last[0]:
             self.diagnostics.fault(
                 "unsupported",
-                f"A view of this tensor's bits as {dtype.name} is not emulated: it has to be written before, and its "
-                "rows have to be whole elements of that type.",
+                f"There is no view of {tile!r} as {dtype.name}: its last dimension has to lie in one row, without an "
+                "index, and to be whole elements of that type.",
             )
         self.recorder.forbid_replay()
-        shape = (*tile.shape[:-1], last * item // other)
-        info = block.info
+        block, info = tile.block, tile.block.info
+        for copy in block.copies:
+            if copy.dtype == dtype and copy.original.same_place(tile):
+                return self.tile_class(self._owner, copy, 0, copy.dims)
+        shape = (*tile.shape[:-1], last[0] * item // other)
         if shape != block.shape or item != other:
             info = self.describe_block(info.memory, shape, other, info.name, info.line, info.constant)
-        copy = Block(info, dtype, full=rows == first)
-        copy.original = block
+        copy = Block(info, dtype)
+        copy.original, copy.outdated = tile, True
         block.copies = (*block.copies, copy)
-        view = self.tile_class(self._owner, copy, 0, copy.dims)
-        if rows < first:
-            copy.coverage.write(top(view).box())
-        if self._full:
-            target = top(view)
-            step = ComputeStep(_bits, (top(tile).as_view(),), (tile.dtype, dtype, target.shape))
-            step.target = target.as_view()
-            self._deferred.steps.append(step)
-        return view
-
-
-def _bits(source: np.dtype[Any], dtype: np.dtype[Any], shape: tuple[int, ...], x: Array) -> Array:
-    """Return the bits of values of ``source``, of which narrow floats come as float32, as another type."""
-    return np.ascontiguousarray(x.astype(source, copy=False)).view(dtype).reshape(shape)
+        return self.tile_class(self._owner, copy, 0, copy.dims)

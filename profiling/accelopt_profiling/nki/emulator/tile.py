@@ -180,10 +180,17 @@ class Tile:
         return View(self.block, self.offset, self.dims, self.positions, self.affine_offset)
 
     def region(self) -> Region:
-        """Return the block and the box."""
+        """Return the block and the box: those of the tensor whose bits are seen as another type."""
+        if self.block.original is not None:
+            return self._original_region(self.block.original)
         if self.affine_offset is None:
             return self.block.info, self.box()
         return LoopRegion.of(self.as_view())
+
+    def _original_region(self, original: Tile) -> Region:
+        *rows, (low, high) = self.box()
+        here, there = self.block.shape[-1], original.shape[-1]
+        return original.within((*rows, (low * there // here, -(-high * there // here)))).region()
 
     def grow(self, slopes: Slopes) -> None:
         """Let the offset grow with loops."""

@@ -18,6 +18,7 @@ from accelopt_profiling.nki.data.block import Array
 from accelopt_profiling.nki.data.dtypes import as_dtype
 from accelopt_profiling.nki.data.memory_space import MemorySpace
 from accelopt_profiling.nki.emulator.block_array import BlockArray
+from accelopt_profiling.nki.emulator.diagnostics import KernelFaultError
 from accelopt_profiling.nki.emulator.loop_recorder import ReplayMismatchError
 from accelopt_profiling.nki.emulator.machine import LaunchArgument, Machine, running, running_machine
 from accelopt_profiling.nki.emulator.peak_usage import overflow
@@ -324,8 +325,20 @@ def _off_chip(machine: Machine, value: Any) -> Any:
     return value
 
 
+def _check_output(machine: Machine, tile: Tile) -> None:
+    """Check that a tensor that a kernel of today's dialect returns lies in shared HBM, or is an argument."""
+    info = tile.block.info
+    if machine.version and not info.shared and not any(a.tile.block is tile.block for a in machine.arguments):
+        raise KernelFaultError(
+            "unsupported",
+            f"A kernel's output lies in nl.shared_hbm (NKI 0.3); this one of shape {tile.shape} does not.",
+            info.line,
+        )
+
+
 def _arrays(machine: Machine, value: Any) -> Any:
     if isinstance(value, Tile):
+        _check_output(machine, value)
         return machine.output(value)
     if isinstance(value, (tuple, list)):
         values = [_arrays(machine, v) for v in value]

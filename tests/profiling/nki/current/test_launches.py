@@ -170,15 +170,10 @@ def test_bits_of_a_tile_are_read_as_another_type() -> None:
 @pytest.mark.parametrize(
     ("body", "says"),
     [
-        ("b = a.view(nl.uint16)", "has to be written before"),
-        (
-            "nisa.dma_copy(dst=a, src=x); b = a.view(nl.uint16); nisa.memset(a, 0.0)",
-            "was written after this view",
-        ),
-        ("nisa.dma_copy(dst=a, src=x); b = a.view(nl.uint16); nisa.memset(b, 0)", "Writing through a view"),
+        ("nisa.dma_copy(dst=a, src=x); b = a[:, ::2].view(nl.uint16)", "lie in one row"),
         ("nisa.dma_copy(dst=a, src=x); b = a[:, 0:3].view(nl.float64)", "whole elements|float64"),
     ],
 )
-def test_bits_that_would_change_are_refused(body: str, says: str) -> None:
+def test_bits_that_no_view_shows_are_refused(body: str, says: str) -> None:
     with pytest.raises((KernelFaultError, AttributeError), match=says):
         bits(body)(np.ones((64, 8), np.float32))

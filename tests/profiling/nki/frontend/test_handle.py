@@ -46,7 +46,7 @@ kept.extend([a, a[0:64, 0:4]])
     kept: list[Any] = []
     monkeypatch.setattr("builtins.kept", kept, raising=False)
     np.testing.assert_array_equal(RUNS[dialect](body, X).result, X)
-    plain = (tuple, int, np.dtype)
+    plain = (tuple, int, str, np.dtype)
     for handle in kept:
         assert not hasattr(handle, "__dict__")
         for name in ("machine", "block", "array", "storage", "as_view", "positions", "_object"):
