@@ -34,7 +34,7 @@ def test_no_part_of_a_hover_can_be_markup(what: str) -> None:
         "counter": {"quantities": {EVIL: Quantity(1.0, Known.EXECUTED, EVIL)}},
     }  # fmt: skip
     result = replace(result, **changes.get(what, {}))
-    for page in (_kernel(DOCUMENT, state, result, True), _line(result, 3, True) or ""):
+    for page in (_kernel(DOCUMENT, state, result, True, None), _line(result, 3, True) or ""):
         assert not MARKUP.search(page)
         rows = [line for line in page.splitlines() if line.startswith("|")]
         assert all(len(re.findall(r"(?<!\\)\|", row)) == 4 for row in rows)

@@ -35,7 +35,7 @@ _LINES = 6
 
 @dataclass(frozen=True)
 class Diagnostic:
-    """A finding, and the other places of the same cause: their 1-based lines, each with what is said there."""
+    """A finding, and the other places of the same cause: their 1-based lines, each with a few words."""
 
     finding: Finding
     places: tuple[tuple[int, str], ...] = ()
@@ -94,8 +94,14 @@ def _by_cause(state: Document, findings: Iterable[Finding]) -> list[Diagnostic]:
     result = []
     for cause in causes.values():
         first, *others = sorted(cause, key=lambda f: (_GRAVEST_FIRST.index(f.severity), f.line))
-        result.append(Diagnostic(first, tuple((f.line, f.message) for f in others)))
+        result.append(Diagnostic(first, tuple((f.line, _place(state, f)) for f in others)))
     return result
+
+
+def _place(state: Document, finding: Finding) -> str:
+    """Return where a finding is whose words stand at another place: a hover of VS Code has a line for each."""
+    at = state.kernel_at(finding.line)
+    return f"in {at.kernel.name}" if at is not None else finding.message
 
 
 def _gravest(causes: list[Diagnostic], most: int) -> list[Diagnostic]:

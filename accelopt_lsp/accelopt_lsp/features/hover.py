@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterable, Iterator
 
 from accelopt_lsp.features.hints import busiest_engine, share_text
@@ -27,20 +28,21 @@ from accelopt_profiling.quantity import Known, Quantity
 
 #: From this share of the target's peak on (0..100), a rewrite has little left to gain.
 NEAR_PEAK = 90
+#: So many characters of a cause or an advice fill a line of VS Code's hover, of which 12 are in sight.
+BRIEF = 60
 
 Row = tuple[str, str]
 
 
 def hover(state: Document, line: int, markdown: bool, picture: bool = False) -> str | None:
     """Return what is known about the kernel around the 1-based ``line``, on its head (decorators to ``def``),
-    and about a single line where that line has a cost; None elsewhere. With ``picture`` the roofline comes first."""
+    and about a single line where that line has a cost; None elsewhere. With ``picture`` a kernel's roofline too."""
     kernel = state.kernel_at(line)
     if kernel is None or kernel.shown is None:
         return None
     if line <= kernel.kernel.line:
-        words = _kernel(state, kernel, kernel.shown, markdown)
         image = _image(kernel, kernel.shown) if picture and markdown and not kernel.old else None
-        return f"{image}\n\n{words}" if image else words
+        return _kernel(state, kernel, kernel.shown, markdown, image)
     return None if kernel.old else _line(kernel.shown, line, markdown)
 
 
@@ -53,17 +55,24 @@ def _image(kernel: KernelState, result: KernelMeasurement) -> str | None:
     return f"![{_shown(chart.about.partition('. ')[0])}]({chart_image(chart)})" if chart is not None else None
 
 
-def _kernel(state: Document, kernel: KernelState, result: KernelMeasurement, markdown: bool) -> str:
-    """Return the five rows about a kernel, a rule, and the details."""
+def _kernel(
+    state: Document, kernel: KernelState, result: KernelMeasurement, markdown: bool, image: str | None
+) -> str:
+    """Return the five rows about a kernel, a rule, ``image``, and the details, with the rows that were too long."""
     escape = _shown if markdown else _one_line
     strong = "**" if markdown else ""
+    case = f" at {escape(profiled_at(result))}" if result.case else ""
+    rows = list(_summary(state, kernel, result))
+    brief = [(name, textwrap.shorten(text, BRIEF, placeholder=" ...")) for name, text in rows]
+    in_sight = [short if short[0] in ("why", "next") else row for row, short in zip(rows, brief, strict=True)]
     parts = [
-        f"{strong}{escape(kernel.kernel.name)}{strong} on {escape(result.target)}",
-        _rows(_summary(state, kernel, result), markdown),
+        _rows(in_sight, markdown),
         "---",
+        *([image] if image else []),
+        f"{strong}{escape(kernel.kernel.name)}{strong}{case}",
     ]
-    if result.case:
-        parts.append(f"At {escape(profiled_at(result))}.")
+    if cut := [row for row in rows if row not in in_sight]:
+        parts.append(_rows(cut, markdown))
     parts.append(_table(_quantities(result), markdown))
     if result.latency.us is not None and not kernel.old:
         parts.append(_on_targets(kernel, markdown))
@@ -93,7 +102,7 @@ def _summary(state: Document, kernel: KernelState, result: KernelMeasurement) ->
     """Yield the five rows: time, bound, why, result, next."""
     run_findings = (*state.run_findings, *state.findings)
     reason = stop_reason(result, run_findings)
-    time = f"{f'{reason}, ' if reason else ''}{duration(result.latency)}"
+    time = f"{f'{reason}, ' if reason else ''}{duration(result.latency)} on {result.target}"
     if result.latency.known is Known.ESTIMATED and result.latency.us is not None:
         time += f", modelled at {duration_text(result.latency.us)}"
     if kernel.old:
@@ -152,7 +161,7 @@ def _next(
     if "no-problem" in codes:
         return "write a problem file: it says what to run the kernel with"
     if "inferred-size" in codes:
-        return "give the sizes that you work with: at these the time says little of the kernel"
+        return "give the sizes that you work with: these say little"
     if result.latency.us is None and "inferred-problem" in codes:
         return "write the problem file, with the arguments that the kernel is called with"
     if result.latency.us is None:
@@ -198,9 +207,7 @@ def _correctness(result: KernelMeasurement, run_findings: tuple[Finding, ...]) -
         return f"could not be checked: {stopped}"
     if checked.status == "not checked":
         inferred = any(f.code == "inferred-problem" for f in run_findings)
-        without = (
-            "the arguments are inferred, and no reference says what is right" if inferred else checked.detail
-        )
+        without = "inferred arguments, no reference" if inferred else checked.detail
         return f"not checked{f': {without}' if without else ''}"
     verdict = "agrees with" if checked.status == "passed" else "DISAGREES with"
     parts = [f"{verdict} the reference"]

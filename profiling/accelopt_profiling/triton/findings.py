@@ -77,7 +77,7 @@ def own_checks(session: CaptureSession) -> str:
 def smaller_check_finding(size: CheckSize, smaller: str, line: int, referenced: bool) -> Finding:
     """Return the finding for results that were checked at smaller sizes than the cost is stated for; without a
     reference only accesses out of bounds are looked for."""
-    checked = "the result was checked" if referenced else "accesses out of bounds were looked for"
+    checked = "the result was checked" if referenced else "bounds were checked"
     message = f"At the full size {size.excess}; {checked} at {smaller}."
     return Finding("checked-smaller", line, "information", message)
 

@@ -386,7 +386,7 @@ class _Profile:
         """Return what the run tells at a kernel's line: that it broke off, once, and that a check was smaller."""
         findings = []
         if self._apart:
-            message = "Arguments were inferred for this kernel apart, and its results are not checked."
+            message = "Arguments were inferred for this kernel apart, no result is checked."
             findings.append(Finding("inferred-problem", result.kernel.line, "information", message))
         if self._broke_off is not None and result is self.results[0]:
             findings.append(self._broke_off)

@@ -116,10 +116,7 @@ def inferred_finding(file: KernelSource, problem: InferredProblem) -> Finding:
     why = "No problem was found" if file.problem.ref is None or not layout_of(file.problem.ref).runs_itself else (
         "The file's own run launches no kernel here"
     )  # fmt: skip
-    message = (
-        f"{why}: the arguments of {problem.entry} were inferred, and its results are not checked. "
-        "Write the problem file to keep and edit them."
-    )
+    message = f"{why}: arguments of {problem.entry} were inferred, no result is checked."
     if problem.note:
         message += f" {problem.note}"
     if problem.fault_line:

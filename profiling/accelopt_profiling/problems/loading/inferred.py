@@ -60,7 +60,7 @@ def is_by_values(code: str) -> bool:
 def floor_finding(line: int) -> Finding:
     """Return the finding of inferred sizes so small that the launch itself takes most of the time."""
     message = (
-        "At the inferred sizes the launch itself takes most of the time, which says little of the kernel: give larger "
+        "At the inferred sizes the launch itself takes most of the time: give larger "
         "ones in the problem file."
     )
     return Finding("inferred-size", line, "information", message)

@@ -54,9 +54,7 @@ def with_unlaunched(
 
 def _with_reason(measured: KernelMeasurement, why: str) -> KernelMeasurement:
     """Return a measurement without a cost whose finding says what went wrong with a call of its own."""
-    message = (
-        f"No call of {measured.name} could be inferred, so nothing is known of its cost: {why.rstrip('.')}."
-    )
+    message = f"No call of {measured.name} could be inferred: {why.rstrip('.')}."
     findings = [replace(f, message=message) if f.code == "never-launched" else f for f in measured.findings]
     return replace(measured, findings=findings)
 
