@@ -10,6 +10,7 @@ from accelopt_benchmarks.nki.page_rules import (
     isa_elements,
     isa_products,
     isa_searches,
+    language_control,
     language_elements,
     language_tensors,
     language_tiles,
@@ -19,6 +20,6 @@ from accelopt_benchmarks.nki.page_rules.rule import Array, PageRule
 __all__ = ["RULES", "Array", "PageRule"]
 
 RULES = (
-    *isa_elements.RULES, *isa_products.RULES, *isa_searches.RULES, *language_elements.RULES,
+    *isa_elements.RULES, *isa_products.RULES, *isa_searches.RULES, *language_elements.RULES, *language_control.RULES,
     *language_tensors.RULES, *language_tiles.RULES,
 )  # fmt: skip

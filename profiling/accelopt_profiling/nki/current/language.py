@@ -173,7 +173,10 @@ def _loop_range(name: str) -> Callable[..., Iterable[Any]]:
         machine = current()
         told_gone(machine, f"nki.language.{name}", f"nl.{name}")
         first, end = (0, start) if stop is None else (start, stop)
-        numbers = range(as_int(first), as_int(end), as_int(step))
+        try:
+            numbers = range(as_int(first), as_int(end), as_int(step))
+        except (TypeError, ValueError) as error:
+            machine.fault("unsupported", f"nl.{name} takes whole numbers that the compiler knows: {error}.")
         free = machine.in_any_order(numbers) if name == "affine_range" else None
         return free or iterations(numbers, sys._getframe(1))
 
@@ -199,8 +202,19 @@ def program_ndim() -> int:
 
 @contextmanager
 def no_reorder() -> Iterator[None]:
-    """Let the instructions inside keep their order, as all do here."""
-    yield
+    """Let the instructions inside keep their order, as all do here; loops of the device have no place there."""
+    machine = current()
+    machine.ordered += 1
+    try:
+        yield
+    finally:
+        machine.ordered -= 1
+
+
+def device_print(print_prefix: Any, tensor: Tile) -> None:
+    """Do nothing: there is no device to print from."""
+    if not isinstance(print_prefix, str):
+        current().fault("unsupported", f"device_print's prefix is a constant string, not {print_prefix!r}.")
 
 
 # Functions that stand for instructions

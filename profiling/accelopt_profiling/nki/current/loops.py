@@ -20,12 +20,27 @@ from accelopt_profiling.nki.emulator.machine import Machine, current
 from accelopt_profiling.nki.frontend.handle import handed_out, taken
 
 
-def dynamic_range(start: Any, stop: Any = None, step: Any = 1) -> Iterator[int]:
-    """Return a loop whose bounds may be registers; gone since NKI 0.7."""
+def dynamic_range(start: Any, stop: Any = None, step: Any = 1) -> Iterator[Any]:
+    """Return a loop whose bounds may be registers and whose counter is one; gone since NKI 0.7."""
     machine = current()
     told_gone(machine, "nki.language.dynamic_range", "nl.dynamic_range")
+    _check_loop(machine, "dynamic_range", step)
     first, last = (0, start) if stop is None else (start, stop)
-    return iter(range(_bound(machine, first), _bound(machine, last), as_int(step)))
+    machine.recorder.forbid_replay()
+    return (
+        handed_out(Register(i, frozen=True))
+        for i in range(_bound(machine, first), _bound(machine, last), step)
+    )
+
+
+def _check_loop(machine: Machine, name: str, step: Any = 1) -> None:
+    """Check that a loop of the device has a constant step, and instructions that may be reordered."""
+    if not isinstance(step, int) or step < 1:
+        machine.fault("unsupported", f"{name}'s step is a positive constant.")
+    if machine.ordered:
+        machine.fault(
+            "unsupported", f"nl.{name} has no place inside nl.no_reorder; put the order inside of its body."
+        )
 
 
 def _bound(machine: Machine, value: Any) -> int:
@@ -42,8 +57,7 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any], Any], step: int 
     Since NKI 0.7 the bounds may be scalars; before, i is a register always.
     """
     machine = current()
-    if not isinstance(step, int) or step < 1:
-        machine.fault("unsupported", "fori_loop's step is a positive constant.")
+    _check_loop(machine, "fori_loop", step)
     registers = any(isinstance(b, Register) for b in (lower, upper))
     machine.recorder.forbid_replay()
     before = change("names", "nki.isa.NkiScalar", machine.version) is not None
@@ -60,6 +74,7 @@ def _scalar(value: int) -> NkiScalar:
 def while_loop(init: Any, body_fun: Callable[[Any], Any]) -> None:
     """``r = body_fun(r)`` from ``init`` on, as long as the register r is not zero."""
     machine = current()
+    _check_loop(machine, "while_loop")
     machine.recorder.forbid_replay()
     condition = init
     while True:

@@ -53,7 +53,21 @@ class RuntimeNumber:
 
 
 class Register(RuntimeNumber):
-    """``nisa.VirtualRegister``: 32 bits."""
+    """``nisa.VirtualRegister``: 32 bits. One that is ``frozen`` counts a loop and is not written."""
+
+    def __init__(self, value: int | None, origin: Tile | None = None, frozen: bool = False) -> None:
+        super().__init__(value, origin)
+        self.frozen = frozen
+
+    def _no_operator(self, *unused: Any) -> NoReturn:
+        current().fault(
+            "unsupported",
+            "A register is no number of Python's, to be compared or computed with; use it as an offset, or store it.",
+        )
+
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __floordiv__ = __mod__ = _no_operator
+    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _no_operator
+    __hash__ = None  # type: ignore[assignment]
 
     def __bool__(self) -> bool:
         """Return True if it is not zero, for ``while register:``, which versions before 0.7 have."""
@@ -191,7 +205,14 @@ _OPERATORS = tuple(
 )
 
 
-@represents(Register, methods=_NUMBER)
+_COMPARISONS = ("__lt__", "__le__", "__gt__", "__ge__", "__eq__", "__ne__")
+
+
+@represents(
+    Register,
+    methods=(*_NUMBER, *_COMPARISONS, "__add__", "__radd__", "__sub__", "__rsub__", "__mul__", "__rmul__",
+             "__floordiv__", "__mod__"),
+)  # fmt: skip
 class KernelRegister(Handle):
     """A register as kernel code holds it."""
 
@@ -201,7 +222,7 @@ class KernelRegister(Handle):
 @represents(
     NkiScalar, "dtype",
     methods=(*_NUMBER, *_OPERATORS, "__neg__", "__pos__", "__invert__", "__abs__",
-             "__lt__", "__le__", "__gt__", "__ge__", "__eq__", "__ne__"),
+             *_COMPARISONS),
 )  # fmt: skip
 class KernelNkiScalar(Handle):
     """A scalar as kernel code holds it."""
@@ -245,6 +266,8 @@ def _read(machine: Machine, tile: Tile) -> int | None:
 def _register(machine: Machine, value: Any, what: str) -> Register:
     if not isinstance(value, Register):
         machine.fault("unsupported", f"The {what} is a register, not {type(value).__name__}.")
+    if value.frozen and what == "dst":
+        machine.fault("unsupported", "The counter of a loop of the device is not written (NKI 0.4).")
     return value
 
 

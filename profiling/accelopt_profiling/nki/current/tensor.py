@@ -79,6 +79,9 @@ class NkiTensor(Tile):
             if len(view.dims) < least and view.positions is None:
                 return view.strided(view.offset, (*view.dims, *[(1, 0)] * (least - len(view.dims))))
             return view
+        registers = [e for e in entries if isinstance(e, Register)]
+        if registers:
+            return self._at_register(entries, registers[0])
         if any(isinstance(e, RuntimeNumber) for e in entries):
             self.machine.fault(
                 "unsupported",
@@ -90,6 +93,15 @@ class NkiTensor(Tile):
             for e in entries
         )
         return self._known_at_run_time(super().__getitem__(known), numbers[0])
+
+    def _at_register(self, entries: tuple[Any, ...], register: Register) -> Tile:
+        """Return the position of one dimension that a register holds."""
+        missing = [slice(None)] * (len(self.dims) - len([e for e in entries if e is not Ellipsis]))
+        dots = next((i for i, e in enumerate(entries) if e is Ellipsis), len(entries))
+        each = [*entries[:dots], *missing, *entries[dots + 1 :]]
+        at = next(i for i, e in enumerate(each) if e is register)
+        rest = (*each[:at], *each[at + 1 :], Ellipsis)
+        return self.select(at, register)[rest]
 
     def _keeping_partitions(self, entries: tuple[Any, ...]) -> tuple[Any, ...]:
         """Return the indices with that of the partitions as a slice: they stay a dimension, of size 1."""

@@ -96,6 +96,7 @@ class Machine(AssigningExecutor):
         self.program: tuple[int, ...] = (0,)
         self.grid: tuple[int, ...] = (1,)
         self.launched_on_a_grid = False
+        self.ordered = 0  # of how many regions that keep the order of instructions the kernel is inside
         self.group: ProgramGroup | None = None  # of two cores that may wait for one another
         self.registers: dict[str, Any] = {}  # engine -> its accumulator registers, one per partition
         self.version = ""  # of the dialect, where it has versions
