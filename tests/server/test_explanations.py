@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import lsprotocol.types as t
 import pytest
@@ -34,7 +36,7 @@ async def test_a_client_with_pages_sees_it_grow(editor: Editor, tmp_path: Path) 
 
     await editor.until(answered, "the page with the model's words")
     page = editor.shown[0]
-    assert page.startswith("accelopt-page:/silu-")
+    assert re.fullmatch(r"accelopt-page:/[0-9a-f]{8}/explanation%20of%20silu\.md", page)
     assert editor.shown == [page]  # shown once: the second text does not bring it to the front again
     assert editor.newer == [page]
     text = await editor.text_document_content(page)
@@ -54,8 +56,9 @@ async def test_a_client_that_opens_files_gets_one(editor: Editor, tmp_path: Path
 
     await editor.until(shown, "a document")
     assert len(editor.shown_documents) == 1
-    path = Path(editor.shown_documents[0].uri.removeprefix("file://"))
+    path = Path(unquote(editor.shown_documents[0].uri.removeprefix("file://")))
     assert path.is_relative_to(tmp_path / "cache")
+    assert path.name == "explanation of silu.md"
     assert "has answered" in path.read_text()
 
 

@@ -74,7 +74,7 @@ class Comparisons:
         pair = versions.MeasuredVersions(slow, fast)
         page = words.comparison(pair, changed, texts=(text, file.text), than=than)
         brief = page.partition("## ")[0].strip()
-        await self._pages.show(f"{name}-compared", f"{file.path} {against}", f"{name}: compared", page, brief)
+        await self._pages.show(f"{name} compared", f"{file.path} {against}", f"{name}: compared", page, brief)
 
     async def _chosen(self, name: str) -> str:
         """Ask the person what to compare with; "" where they choose nothing."""

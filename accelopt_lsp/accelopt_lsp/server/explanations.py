@@ -38,7 +38,7 @@ class Explanations:
         suggestion, uri = await self._suggestions.find(args.id, args.uri)
         settings = await self._configuration.of(file_path(uri) or suggestion.file)
         await self._consent.request(suggestion.file, settings)
-        name = f"{suggestion.kernel}-{suggestion.id}"
+        name, about = f"explanation of {suggestion.kernel}", f"{suggestion.file} {suggestion.id}"
         title = f"{suggestion.kernel}: why {speedup(suggestion.speedup)}"
         asks_model = settings.untrusted is None
         async with (
@@ -49,9 +49,7 @@ class Explanations:
             async for explanation in growing:
                 newest = explanation.text
                 if self._pages.grow:
-                    await self._pages.show(name, suggestion.file, title, newest, newest, newer=bool(text))
+                    await self._pages.show(name, about, title, newest, newest, newer=bool(text))
                 text = newest
             if text and not self._pages.grow:
-                await self._pages.show(
-                    name, suggestion.file, title, text, text.partition(CHANGE_HEADING)[0].strip()
-                )
+                await self._pages.show(name, about, title, text, text.partition(CHANGE_HEADING)[0].strip())

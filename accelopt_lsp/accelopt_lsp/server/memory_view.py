@@ -68,7 +68,7 @@ class MemoryView:
             text = await self._service.memory_for_kernel(file, names[0], bound)
             about = f"{names[0]} in {file.path}"
         brief = "\n".join(text.splitlines()[:BRIEF_LINES])
-        await self._pages.show("remembered-changes", about, "Remembered changes", text, brief)
+        await self._pages.show("remembered changes", about, "Remembered changes", text, brief)
 
     async def _forget(self, uri: str | None, pair: str) -> None:
         if self._editor.asks:

@@ -1,7 +1,8 @@
 """Markdown pages that the server writes for a person: why a suggestion is faster, what runs did.
 
-``accelopt-page:/NAME.md`` is a document of the server's own. A client that says ``"pages": true`` shows it, told by the
-notification ``accelopt/show``; others get a file in the user's cache folder, and those that open no files a message.
+``accelopt-page:/HASH/NAME.md`` is a document of the server's own, whose tab shows the name. A client that says
+``"pages": true`` shows it, told by the notification ``accelopt/show``; others get a file in the user's cache folder,
+and those that open no files a message.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ class Pages:
         self._texts: OrderedDict[str, str] = OrderedDict()
 
     def text(self, uri: str) -> str:
-        """Return the page at ``accelopt-page:/NAME.md``.
+        """Return the page at ``accelopt-page:/HASH/NAME.md``.
 
         Raises:
             UserError: it is not kept (any more).
@@ -59,13 +60,14 @@ class Pages:
     async def show(
         self, name: str, about: str, title: str, text: str, brief: str, *, newer: bool = False
     ) -> None:
-        """Show the page ``name`` about something, a file's path for instance, of which each has a page of its own.
+        """Show a page about something, a file's path for instance, of which each has a page of its own. A person reads
+        ``name`` in the page's tab.
 
         ``newer`` text of one that was just shown appears where the person left it. ``brief`` is for a message.
         """
         whole = hashlib.sha256(f"{name} {about}".encode(errors="surrogatepass")).hexdigest()[:8]
-        short = re.sub(r"[^\w.-]+", "-", name)[:LONGEST_NAME]
-        name = f"{short}-{whole}.md"
+        short = re.sub(r"[^\w .-]+", "-", name)[:LONGEST_NAME]
+        name = f"{whole}/{short}.md"
         is_open = name in self._texts
         self._texts[name] = text
         self._texts.move_to_end(name)

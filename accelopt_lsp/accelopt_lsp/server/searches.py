@@ -175,7 +175,7 @@ class Searches:
         text = await self._service.past_runs(path, await self._configuration.of(path))
         name = PurePath(path).stem
         brief = "\n".join(text.splitlines()[:BRIEF_LINES])
-        await self._pages.show(f"searches-in-{name}", path, f"Searches in {PurePath(path).name}", text, brief)
+        await self._pages.show(f"searches in {name}", path, f"Searches in {PurePath(path).name}", text, brief)
 
 
 def report_end(

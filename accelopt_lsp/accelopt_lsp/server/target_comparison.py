@@ -70,7 +70,7 @@ class TargetComparison:
         heading = f"# {name} on each target\n\n"
         text = f"{heading}{target_table(results)}\n\nEstimates of one model, for the same text and sizes.\n"
         where = ", ".join(f"{r.target} {r.latency.us:.3g} us" for r in results if r.latency.us is not None)
-        await self._pages.show("targets", f"{name} in {file.path}", f"{name}: targets", text, where)
+        await self._pages.show(f"targets of {name}", file.path, f"{name}: targets", text, where)
 
     async def _read(self, uri: str, args: Arguments) -> tuple[FileRequest, Kernel]:
         file = await self._files.read(uri)
