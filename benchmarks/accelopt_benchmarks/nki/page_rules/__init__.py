@@ -7,9 +7,16 @@ not from what the emulator computes. Each module lists the rules of a group of f
 from __future__ import annotations
 
 from accelopt_benchmarks.nki.page_rules import (
+    isa_choices,
+    isa_copies,
+    isa_cores,
     isa_elements,
+    isa_matrix,
+    isa_memory,
     isa_products,
+    isa_scalar_engine,
     isa_searches,
+    isa_tensors,
     language_control,
     language_elements,
     language_tensors,
@@ -19,7 +26,8 @@ from accelopt_benchmarks.nki.page_rules.rule import Array, PageRule
 
 __all__ = ["RULES", "Array", "PageRule"]
 
-RULES = (
-    *isa_elements.RULES, *isa_products.RULES, *isa_searches.RULES, *language_elements.RULES, *language_control.RULES,
-    *language_tensors.RULES, *language_tiles.RULES,
+_MODULES = (
+    isa_elements, isa_products, isa_searches, isa_copies, isa_scalar_engine, isa_tensors, isa_choices, isa_matrix,
+    isa_memory, isa_cores, language_elements, language_control, language_tensors, language_tiles,
 )  # fmt: skip
+RULES = tuple(rule for module in _MODULES for rule in module.RULES)

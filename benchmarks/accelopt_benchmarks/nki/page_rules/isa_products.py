@@ -92,10 +92,10 @@ def _moves() -> list[PageRule]:
     ]  # fmt: skip
 
 
-_ROWS = RNG.standard_normal((512, 128), dtype=np.float32).astype(np.float32)
+_ROWS = RNG.standard_normal((512, 128)).astype(np.float16)
 _PLACES = RNG.integers(0, 512, (128, 2)).astype(np.uint32)
 _GATHERED = """\
-o = nl.ndarray((128, 256), dtype=nl.float32, buffer=nl.sbuf)
+o = nl.ndarray((128, 256), dtype=nl.float16, buffer=nl.sbuf)
 nisa.dma_transpose(o, a.ap(pattern=[[128, 256], [1, 128]], vector_offset=y, indirect_dim=0), axes=(1, 0))"""
 
 

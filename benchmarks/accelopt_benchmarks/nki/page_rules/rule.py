@@ -14,8 +14,9 @@ Array = npt.NDArray[Any]
 @dataclass(frozen=True)
 class PageRule:
     """A rule of ``function``'s page. ``statements`` leave their result in ``o``; ``x``, ``y`` and ``z`` are the
-    ``inputs`` in SBUF, ``a``, ``b`` and ``c`` the same in HBM. ``expected`` is None where the page forbids the call.
-    ``version`` is of NKI, where not the newest.
+    ``inputs`` in SBUF, ``a``, ``b`` and ``c`` the same in HBM; ``sbuf``, ``psum`` and ``hbm`` make a tensor of a shape
+    and type. ``expected`` is None where the page forbids the call, or where what it does is undefined. ``told``: the
+    page warns of the value, and so must a finding. ``version`` is of NKI, where not the newest; ``cores`` of the launch.
     """
 
     function: str
@@ -25,6 +26,8 @@ class PageRule:
     inputs: tuple[Array, ...]
     core: str = "trn2"
     version: str = ""
+    told: bool = False
+    cores: int = 1
 
 
 RNG = np.random.default_rng(38)
@@ -49,3 +52,25 @@ def rounded(x: Array, kind: Any) -> Array:
 
 OUT, BITS, SCALAR = new("o"), new("o", "int32"), new("o", like="(32, 1)")
 INTEGERS = ("int8", "uint8", "int16", "uint16", "int32", "uint32")
+
+
+def page(
+    function: str, *rows: tuple[Any, ...], core: str = "trn2", inputs: tuple[Array, ...] = ()
+) -> list[PageRule]:
+    """Return the rules of a function's page: rows of a text, statements, the value, and inputs (``inputs`` if none)."""
+    return [
+        PageRule(function, text, statements, expected, tuple(given) or inputs, core)
+        for text, statements, expected, *given in rows
+    ]
+
+
+def forbidden(
+    function: str, head: str, *rows: tuple[Any, ...], core: str = "trn2", inputs: tuple[Array, ...] = (X, Y)
+) -> list[PageRule]:
+    """Return rules that forbid: rows of a text and statements that follow ``head``, and inputs (``inputs`` if none)."""
+    return page(
+        function,
+        *((text, f"{head}\n{call}", None, *given) for text, call, *given in rows),
+        core=core,
+        inputs=inputs,
+    )

@@ -127,6 +127,7 @@ def _plain(step: ComputeStep) -> bool:
         and not step.adds
         and not step.keep
         and target.block.dtype == source.block.dtype
+        and target.block.dtype.metadata == source.block.dtype.metadata
         and target.block.info.memory is not MemorySpace.HBM
     )
 

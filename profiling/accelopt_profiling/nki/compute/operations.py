@@ -64,6 +64,13 @@ def _shifted_right(x: Array, y: Any) -> Array:
     return result
 
 
+def _by_size(x: Array, axes: Any, place: Callable[..., Any]) -> Array:
+    """Return the element of each partition whose size has the ``place`` of all, with its sign."""
+    rows = x.reshape(len(x), -1)
+    result: Array = rows[np.arange(len(rows)), place(np.abs(rows), axis=1)]
+    return result
+
+
 #: Functions that ScalarE computes (``nisa.activation``); the documentation's list of activation functions.
 ACTIVATIONS: dict[str, Callable[[Array], Array]] = {
     "copy": np.copy, "exp": np.exp, "log": np.log, "sqrt": np.sqrt, "square": np.square, "tanh": np.tanh,
@@ -125,6 +132,7 @@ REDUCTIONS: dict[str, Callable[..., Array]] = {
     "logical_or": np.logical_or.reduce, "logical_and": np.logical_and.reduce, "logical_xor": np.logical_xor.reduce,
     "subtract": np.subtract.reduce, "average": np.mean,
     "bitwise_and": np.bitwise_and.reduce, "bitwise_or": np.bitwise_or.reduce, "bitwise_xor": np.bitwise_xor.reduce,
+    "abs_max": lambda x, axis: _by_size(x, axis, np.argmax), "abs_min": lambda x, axis: _by_size(x, axis, np.argmin),
 }  # fmt: skip
 
 #: Other spellings of an operation: NumPy's function names.

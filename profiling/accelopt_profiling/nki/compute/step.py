@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from accelopt_profiling.nki.compute.operations import BITWISE, copy_values, real
-from accelopt_profiling.nki.data.dtypes import is_float, to_integers
+from accelopt_profiling.nki.data.dtypes import is_float, to_integers, to_tfloat32
 from accelopt_profiling.nki.data.index import BoolArray
 from accelopt_profiling.nki.data.loop_counter import plain
 from accelopt_profiling.nki.data.view import View
@@ -51,6 +51,8 @@ def run_step(step: ComputeStep) -> None:
     if target is not None:
         if target.block.dtype.kind in "iu":
             result = _as_integers(step, result, target)
+        elif target.block.dtype.metadata:
+            result = to_tfloat32(result)
         _store(target, result, step.where, step.adds and target.block.dtype.kind not in "iu", values)
 
 

@@ -255,6 +255,8 @@ def _one_element(machine: Machine, value: Any, what: str) -> Tile:
     tile = machine.operand(value, what)
     if tile.size != 1:
         machine.fault("out-of-bounds", f"A register holds one number; {what} has the shape {tile.shape}.")
+    if tile.block.info.memory is MemorySpace.PSUM:
+        machine.fault("unsupported", f"The {what} of a number lies in SBUF or HBM, not in PSUM.")
     return tile
 
 
@@ -289,8 +291,10 @@ def register_move(dst: Any, src: Any) -> None:
     register = _register(machine, dst, "dst")
     if isinstance(src, Register):
         register.value, register.origin = src.value, src.origin
-    else:
+    elif isinstance(plain(src), (int, np.integer)):
         register.value, register.origin = as_int(src), None
+    else:
+        machine.fault("unsupported", f"A register takes whole numbers and registers, not {src!r}.")
 
 
 def register_load(dst: Any, src: Any) -> None:
@@ -313,8 +317,6 @@ def _write(machine: Machine, tile: Tile, value: int | None) -> None:
 
 def _scalar_tensor(machine: Machine, value: Any, what: str) -> Tile:
     tile = _one_element(machine, value, what)
-    if tile.block.info.memory is MemorySpace.PSUM:
-        machine.fault("unsupported", f"The {what} of a scalar lies in SBUF or HBM, not in PSUM.")
     if tile.dtype not in WIDTHS:
         machine.fault("unsupported", f"The {what} of a scalar holds int32 or int64, not {tile.dtype.name}.")
     return tile

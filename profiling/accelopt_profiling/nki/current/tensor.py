@@ -4,13 +4,14 @@ tensors and registers that kernel code holds.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import prod
 from operator import index as as_int
 from typing import Any
 
 import numpy as np
 
+from accelopt_profiling.nki.current.columns import indirect_columns
 from accelopt_profiling.nki.current.runtime_numbers import (
     WIDTHS,
     DynamicSlice,
@@ -41,17 +42,19 @@ _RUNTIME = frozenset((DynamicSlice, NkiScalar, Register))
 class NkiTensor(Tile):
     """A tensor in HBM, SBUF or PSUM, or a view of one. Views move nothing and are read when an instruction uses them.
 
-    ``index`` is the tensor whose values an indirect view was made with. ``indirect_view`` marks a view whose address is
-    known at run time only. ``tile_rows`` is the number of rows of a grid of tiles that lie one after another in the
-    partitions (see ``grids.py``).
+    ``index`` is the tensor whose values an indirect view was made with. ``addressing`` says what of a view is known at
+    run time only: "number", its address; "vector", one for each partition; "columns", the place of each element within
+    its partition, which ``regrouped`` gives for groups of another size. ``tile_rows`` is the number of rows of a grid
+    of tiles that lie one after another in the partitions (see ``grids.py``).
     """
 
-    __slots__ = ("index", "indirect_view", "tile_rows")
+    __slots__ = ("addressing", "index", "regrouped", "tile_rows")
     index: Tile | None
 
     def __init__(self, *parts: Any) -> None:
         super().__init__(*parts)
-        self.index, self.indirect_view, self.tile_rows = None, False, 1
+        self.index, self.addressing, self.tile_rows = None, "", 1
+        self.regrouped: Callable[[int], Tile] | None = None
 
     def strided(self, offset: int, dims: tuple[Dim, ...]) -> Tile:
         """Return another view of the same block, which waits for the same index."""
@@ -61,7 +64,7 @@ class NkiTensor(Tile):
             )
         view = super().strided(offset, dims)
         assert isinstance(view, NkiTensor)
-        view.index, view.indirect_view = self.index, self.indirect_view
+        view.index, view.addressing = self.index, self.addressing
         return view
 
     @property
@@ -298,6 +301,10 @@ class NkiTensor(Tile):
             return place.ap(pattern, offset, scalar_offset, vector_offset, indirect_dim)
         if self.positions is not None:
             self.machine.fault("unsupported", "An indirect view has no access pattern of its own.")
+        if scalar_offset is not None and vector_offset is not None:
+            self.machine.fault(
+                "unsupported", "An access pattern has a scalar_offset or a vector_offset, not both."
+            )
         start = self.offset + (0 if offset is None else as_int(offset))
         dims = tuple((as_int(num), as_int(step)) for step, num in pattern)
         self._check_pattern(start, dims, vector_offset is not None)
@@ -348,7 +355,7 @@ class NkiTensor(Tile):
 
     def _known_at_run_time(self, view: Tile, number: RuntimeNumber) -> Tile:
         assert isinstance(view, NkiTensor)
-        view.index, view.indirect_view = number.origin, True
+        view.index, view.addressing = number.origin, "number"
         return view
 
     def _check_pattern(self, start: int, dims: tuple[Dim, ...], vector: bool) -> None:
@@ -375,7 +382,7 @@ class NkiTensor(Tile):
         self._check_direct()
         view = self.strided(start, dims)
         assert isinstance(view, NkiTensor)
-        view.index, view.indirect_view = index, True
+        view.index, view.addressing = index, "vector"
         values = machine.index_values(index)
         if values is None:  # shapes only: any address will do
             return view
@@ -418,7 +425,7 @@ class NkiTensor(Tile):
         return True
 
     def is_indirect(self) -> bool:
-        return self.indirect_view
+        return bool(self.addressing)
 
     def view(self, dtype: Any) -> Tile:
         """Return the bits as another type."""
@@ -429,9 +436,10 @@ class NkiTensor(Tile):
     reinterpret_cast = view
 
     def indirect(self, index: Any, num_elem: int | None = None) -> Tile:
-        return self.machine.fault(
-            "unsupported", "NkiTensor.indirect is not emulated; nearest: .ap(vector_offset=...)."
-        )
+        """Return the columns of a tensor on the chip that the offsets in ``index`` name, ``num_elem`` of them."""
+        self._check("indirect")
+        view: Tile = indirect_columns(self, index, num_elem)
+        return view
 
 
 _VIEWS = (

@@ -18,9 +18,9 @@ class Block:
     """Contiguous memory of one shape.
 
     ``storage`` is allocated by the first write; ``borrowed`` means that it is the caller's own array, copied before a
-    write. ``fill`` is the value of unwritten elements, and ``blank`` tells that nothing was written. ``copies`` hold
-    its bits as another type; such a copy has an ``original``, the view whose bits it holds, and is ``outdated`` when
-    that is written after it was made anew.
+    write. ``fill`` is the value of unwritten elements, ``blank`` tells that nothing was written, ``holds_product`` that
+    a product was. ``copies`` hold its bits as another type; such a copy has an ``original``, the view whose bits it
+    holds, and is ``outdated`` when that is written after it was made anew.
     """
 
     __slots__ = (
@@ -32,6 +32,7 @@ class Block:
         "dims",
         "dtype",
         "fill",
+        "holds_product",
         "info",
         "original",
         "outdated",
@@ -49,7 +50,7 @@ class Block:
         self._bytes: Any = None
         self.copies: tuple[Block, ...] = ()
         self.original: Any = None  # a tile
-        self.outdated = False
+        self.outdated = self.holds_product = False
 
     def another(self, ident: int) -> Block:
         """Return another block that is made as this one was."""
@@ -58,7 +59,7 @@ class Block:
         other.storage, other.borrowed, other.blank, other.fill = None, False, True, self.fill
         other.coverage = WRITTEN if self.coverage is WRITTEN else WriteCoverage(self.shape)
         other.dims, other._bytes = self.dims, None
-        other.copies, other.original, other.outdated = (), None, False
+        other.copies, other.original, other.outdated, other.holds_product = (), None, False, False
         return other
 
     def writable(self) -> Array:

@@ -11,7 +11,6 @@ import numpy.typing as npt
 _PLAIN = {
     "float32": "float32", "float16": "float16", "int32": "int32", "uint32": "uint32", "int16": "int16",
     "uint16": "uint16", "int8": "int8", "uint8": "uint8", "bool_": "bool", "int64": "int64",
-    "tfloat32": "float32",  # stored in 32 bits
 }  # fmt: skip
 _NARROW = {
     "bfloat16": "bfloat16", "float8_e4m3": "float8_e4m3", "float8_e5m2": "float8_e5m2",
@@ -22,8 +21,11 @@ PACKED = {
     "float8_e4m3fn_x4": "float8_e4m3fn", "float8_e5m2_x4": "float8_e5m2", "float4_e2m1fn_x4": "float4_e2m1fn",
 }  # fmt: skip
 
+#: The type of float32's size and exponent with 10 bits of mantissa: NumPy's float32, marked.
+_TFLOAT32: np.dtype[Any] = np.dtype(np.float32, metadata={"name": "tfloat32"})
+
 #: Every name that ``nl`` offers as a data type.
-NAMES = (*_PLAIN, *_NARROW, *PACKED)
+NAMES = (*_PLAIN, "tfloat32", *_NARROW, *PACKED)
 
 
 class MissingTypeError(Exception):
@@ -37,6 +39,8 @@ def dtype_named(name: str) -> np.dtype[Any]:
     Raises:
         MissingTypeError: it needs ``ml_dtypes``, which is not installed, or is unknown.
     """
+    if name == "tfloat32":
+        return _TFLOAT32
     if name in _PLAIN:
         return np.dtype(_PLAIN[name])
     if name == "float4_e2m1fn_x4":
@@ -80,6 +84,19 @@ def as_dtype(value: Any) -> np.dtype[Any]:
         return dtype_named(value)
     kind: np.dtype[Any] = np.dtype(value)
     return kind
+
+
+def type_name(dtype: np.dtype[Any]) -> str:
+    """Return the name of a type as kernels write it, tfloat32 told from float32."""
+    return str(dtype.metadata["name"]) if dtype.metadata else dtype.name
+
+
+def to_tfloat32(values: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
+    """Round to 10 bits of mantissa, to the nearest, ties to even."""
+    bits = np.asarray(values, np.float32).view(np.uint32)
+    odd = (bits >> np.uint32(13)) & np.uint32(1)
+    rounded = ((bits + np.uint32(0xFFF) + odd) & np.uint32(0xFFFFE000)).view(np.float32)
+    return np.where(np.isfinite(values), rounded, values).astype(np.float32)
 
 
 def to_integers(values: npt.NDArray[Any], dtype: np.dtype[Any]) -> npt.NDArray[Any]:

@@ -70,9 +70,9 @@ class Diagnostics:
         self.first_fault = self.first_fault or fault
         raise fault
 
-    def report(self, code: str, message: str, severity: Severity = "error") -> None:
-        """Add a finding and go on. Each code is reported once per line."""
-        line = self.line()
+    def report(self, code: str, message: str, severity: Severity = "error", line: int | None = None) -> None:
+        """Add a finding, of the current line unless one is named, and go on. Each code is reported once per line."""
+        line = self.line() if line is None else line
         if (code, line) not in self._reported:
             self._reported.add((code, line))
             self.findings.append(Finding(code, line, severity, message))

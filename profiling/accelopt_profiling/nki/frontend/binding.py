@@ -91,7 +91,8 @@ def bound(operation: Operation, dialect: NkiDialect) -> Callable[..., Any]:
         p.name: default_value(p.default) for p in signature.parameters if not p.required and not p.ignored
     }
     writes = operation.name.startswith("nisa.") and "dst" in signature.names
-    demands = operation.demands if dialect == "current" else ()
+    moves = operation.name.startswith("nisa.") and (operation.reads or operation.writes)
+    demands = dialect == "current" and bool(operation.demands or moves)
     #: Whether a call names something that is ignored, by its number of positions and its names; only allowed calls.
     forms: dict[tuple[Any, ...], bool] = {}
 
@@ -102,13 +103,13 @@ def bound(operation: Operation, dialect: NkiDialect) -> Callable[..., Any]:
             forms[form] = not ignored.isdisjoint((*positional[: len(arguments)], *named))
         values = {**defaults, **named}
         values.update(zip(positional, arguments, strict=False))
-        if forms[form]:
-            values = {name: value for name, value in values.items() if name not in ignored}
         if operation.generation and limits().generation < operation.generation:
             core = f"trn{operation.generation - 1}"
             refuse(f"{operation.name} needs {core}: name that target, or use another function.")
         if demands:
             check_demands(current(), operation, values)
+        if forms[form]:
+            values = {name: value for name, value in values.items() if name not in ignored}
         result = function(**values)
         return (None if dialect == "beta1" else ISSUED) if writes else result
 

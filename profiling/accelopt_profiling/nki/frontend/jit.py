@@ -150,9 +150,9 @@ class EmulatedKernel:
             finding = overflow(machine.trace.instructions, machine.limits)
             if finding is not None:
                 machine.findings.append(finding)
-        returned = _result(machine, result)
-        written = [a for a in machine.arguments if a.writable]
-        _write_back(machine, written)
+            returned = _result(machine, result)
+            written = [a for a in machine.arguments if a.writable]
+            _write_back(machine, written)
         results = _arrays_in([returned, [a.array for a in written]])
         machine.judge_unwritten_reads(results)
         if machine.results is not None:
@@ -212,6 +212,10 @@ class EmulatedKernel:
         dictionary or an object of a data class."""
         if _is_array(value):
             array = value if isinstance(value, np.ndarray) else _from_torch(value)
+            if machine.version and machine.limits.generation < 4 and array.dtype.name == "float8_e4m3fn":
+                array = array.astype(
+                    as_dtype("float8_e4m3")
+                )  # as the compiler does (release notes of NKI 0.2)
             annotation = getattr(self.function, "__annotations__", {}).get(name)
             mutable = "mutable" in getattr(annotation, "__name__", str(annotation))  # also one that is text
             writable = self.writes_arguments or mutable or self._writes(name, machine.version)

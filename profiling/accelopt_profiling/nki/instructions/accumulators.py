@@ -23,6 +23,7 @@ from accelopt_profiling.nki.instructions.enums import ReduceCmd
 #: The value with which a reduction begins: what its operation leaves another as it is.
 IDENTITY = {
     "add": 0.0, "subtract": 0.0, "multiply": 1.0, "max": -np.inf, "maximum": -np.inf, "min": np.inf, "minimum": np.inf,
+    "abs_max": 0.0, "abs_min": np.inf,
 }  # fmt: skip
 #: The commands that the instructions of an engine take.
 _COMMANDS = {

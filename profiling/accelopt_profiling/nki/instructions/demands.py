@@ -1,7 +1,11 @@
 """Checks what the page of an instruction demands of its operands: the ``demands`` of its row, in today's dialect.
 
-A demand is "parameters: rule". The rule is "one type", "one in psum", "tensor" (no number), the memory that a tensor
-may lie in, the types that it may have (also "integer" and "float"), or the operations that an ``op`` may be.
+A demand is "parameters: rule", and says nothing of a parameter that is None. The rule is one of
+
+- "one type", "one in psum", "up to 3 dimensions", or the memories that they may lie in: of tensors;
+- the types that a tensor may have (also "integer" and "float"), or after "not" those that it may not have;
+- "tensor", "number", "whole": what an argument is, "whole" for a number without a fraction;
+- "trn3": the core that the argument needs; the numbers that it may be; the operations that an ``op`` may be.
 """
 
 from __future__ import annotations
@@ -12,7 +16,8 @@ from typing import Any
 import numpy as np
 
 from accelopt_profiling.nki.compute.operations import operation_name
-from accelopt_profiling.nki.data.dtypes import is_float
+from accelopt_profiling.nki.data.dtypes import is_float, type_name
+from accelopt_profiling.nki.data.loop_counter import plain
 from accelopt_profiling.nki.data.memory_space import MemorySpace
 from accelopt_profiling.nki.emulator.machine import Machine
 from accelopt_profiling.nki.emulator.tile import Tile
@@ -27,48 +32,71 @@ def check_demands(machine: Machine, operation: Operation, values: Mapping[str, A
     Raises:
         KernelFaultError: a demand is not met.
     """
+    for name, value in values.items():
+        if getattr(value, "addressing", "") == "columns" and name not in operation.indirect:
+            machine.fault(
+                "unsupported",
+                f"{operation.name} takes no indirect {name} (AWS's page of {operation.name} in nki.isa).",
+            )
     for names, rule in operation.demands:
-        tiles = {name: values[name] for name in names if isinstance(values.get(name), Tile)}
-        problem = (
-            _no_tensor(rule, names, values)
-            or _problem(rule, tiles)
-            or _wrong_operation(rule, {n: values.get(n) for n in names})
-        )
+        given = {name: values[name] for name in names if values.get(name) is not None}
+        tiles = {name: value for name, value in given.items() if isinstance(value, Tile)}
+        others = {name: plain(value) for name, value in given.items() if name not in tiles}
+        problem = _wrong_argument(machine, rule, tiles, others)
+        if problem is None:
+            problem = _wrong_tensor(rule, tiles) or _wrong_operation(rule, others)
         if problem:
             machine.fault(
                 "unsupported", f"{operation.name}: {problem} (AWS's page of {full_name(operation.name)})."
             )
 
 
-def _no_tensor(rule: str, names: Sequence[str], values: Mapping[str, Any]) -> str:
-    wrong = {n: repr(values[n])[:40] for n in names if not isinstance(values.get(n), Tile | None)}
-    return f"{_listed(wrong)}, not a tensor" if rule == "tensor" and wrong else ""
+def _wrong_argument(
+    machine: Machine, rule: str, tiles: Mapping[str, Tile], others: Mapping[str, Any]
+) -> str | None:
+    """Return what is wrong by a rule on arguments, "" if nothing is; None: it is a rule on tensors or operations."""
+    words = rule.split()
+    if rule == "tensor":
+        wrong = {name: repr(value)[:40] for name, value in others.items()}
+        return "" if not wrong else f"{_listed(wrong)}, not a tensor"
+    if rule == "number":
+        return "" if not tiles else f"{' and '.join(tiles)} must be a number"
+    if rule == "whole":
+        parts = {name: f"{v}" for name, v in others.items() if isinstance(v, (float, np.floating)) and v % 1}
+        return "" if not parts else f"{_listed(parts)}, no whole number"
+    if rule == "trn3":
+        given = [*tiles, *others]
+        return "" if not given or machine.limits.generation >= 4 else f"{' and '.join(given)} needs trn3"
+    if words[0].isdecimal():
+        parts = {name: f"{v}" for name, v in others.items() if f"{v}" not in words}
+        return "" if not parts else f"{_listed(parts)}, not {rule.replace(' ', ', ')}"
+    return None
 
 
-def _problem(rule: str, tiles: Mapping[str, Tile]) -> str:
+def _wrong_tensor(rule: str, tiles: Mapping[str, Tile]) -> str:
+    words = rule.split()
     if rule == "one type":
-        kinds = {name: tile.dtype.name for name, tile in tiles.items()}
+        kinds = {name: type_name(tile.dtype) for name, tile in tiles.items()}
         return "" if len(set(kinds.values())) < 2 else f"{_listed(kinds)}; they have one type"
     if rule == "one in psum":
         inside = [name for name, tile in tiles.items() if tile.block.info.memory is MemorySpace.PSUM]
         return "" if len(inside) < 2 else f"{' and '.join(inside)} lie in PSUM; one of them may"
-    if rule == "tensor":
-        return ""
-    if _MEMORIES.issuperset(rule.split()):
+    if _MEMORIES.issuperset(words):
         outside = {n: t.block.info.memory.value for n, t in tiles.items()}
-        outside = {name: memory.upper() for name, memory in outside.items() if memory not in rule.split()}
-        return (
-            ""
-            if not outside
-            else f"{_listed(outside, 'lies in')}; it must be {rule.upper().replace(' ', ' or ')}"
-        )
-    wrong = {name: tile.dtype.name for name, tile in tiles.items() if not _is_of(tile.dtype, rule)}
-    return "" if not wrong else f"{_listed(wrong)}, not {rule.replace(' ', ', ')}"
+        outside = {name: memory.upper() for name, memory in outside.items() if memory not in words}
+        must = rule.upper().replace(" ", " or ")
+        return "" if not outside else f"{_listed(outside, 'lies in')}; it must be {must}"
+    if words[0] == "up":
+        shapes = {n: str(t.shape) for n, t in tiles.items() if len(t.shape) > int(words[2])}
+        return "" if not shapes else f"{_listed(shapes, 'has the shape')}; {rule} are taken"
+    refused = words[0] == "not"
+    wrong = {n: type_name(t.dtype) for n, t in tiles.items() if _is_of(t.dtype, words) == refused}
+    listed = ", ".join(words[refused:])
+    return "" if not wrong else f"{_listed(wrong)}, {'one of' if refused else 'not'} {listed}"
 
 
-def _is_of(dtype: np.dtype[Any], rule: str) -> bool:
-    words = rule.split()
-    if dtype.name in words:
+def _is_of(dtype: np.dtype[Any], words: list[str]) -> bool:
+    if type_name(dtype) in words:
         return True
     return ("float" in words and is_float(dtype)) or ("integer" in words and dtype.kind in "iu")
 

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from accelopt_profiling.nki.compute.operations import (
-    ACTIVATIONS,
     BITWISE,
     UNARY,
     arithmetic,
@@ -23,6 +22,7 @@ from accelopt_profiling.nki.data.memory_space import MemorySpace
 from accelopt_profiling.nki.emulator.machine import Machine, current
 from accelopt_profiling.nki.emulator.tile import Tile
 from accelopt_profiling.nki.instructions.accumulators import accumulate
+from accelopt_profiling.nki.instructions.activation_ranges import on_scalar_engine
 from accelopt_profiling.nki.instructions.allocation import Allocation
 from accelopt_profiling.nki.instructions.enums import NkiEngine, ReduceCmd
 from accelopt_profiling.nki.instructions.operands import (
@@ -35,6 +35,7 @@ from accelopt_profiling.nki.instructions.operands import (
     same_size,
     scalar_like,
 )
+from accelopt_profiling.nki.operations.table import table
 
 
 def activation(
@@ -45,6 +46,8 @@ def activation(
     tile = on_chip(machine, data, "data")
     same_size(machine, on_chip(machine, dst, "dst"), tile, "data")
     name = activation_name(machine, op)
+    if name == "reciprocal" and bias is not None and machine.version and machine.limits.generation < 3:
+        machine.fault("unsupported", "The activation nl.reciprocal has no bias on trn1 (nki.api.shared).")
     factor = scalar_like(machine, scale, tile, "scale")
     shift = 0.0 if bias is None else scalar_like(machine, bias, tile, "bias")
     if (
@@ -64,19 +67,29 @@ def activation(
         )
     operands = [tile, factor, shift]
     result = into(
-        machine, dst, "activation", (SCALAR,), operands, _activated, name, scaled, shifted, cost=tile
+        machine,
+        dst,
+        "activation",
+        (SCALAR,),
+        operands,
+        _activated,
+        name,
+        scaled,
+        shifted,
+        _line(machine, name),
+        cost=tile,
     )
     accumulate(machine, SCALAR, result, reduce_op, reduce_cmd, reduce_res)
     return result
 
 
-def _activated(name: str, scaled: bool, shifted: bool, x: Array, scale: Any, bias: Any) -> Array:
+def _activated(name: str, scaled: bool, shifted: bool, line: int, x: Array, scale: Any, bias: Any) -> Array:
     x = real(x)
     if scaled:
         x = x * matched(scale, x)
     if shifted:
         x = x + matched(bias, x)
-    return ACTIVATIONS[name](x)
+    return on_scalar_engine(name, x, line)
 
 
 def activation_reduce(
@@ -104,7 +117,14 @@ def activate2(
         machine.fault("unsupported", f"activate2 has no ({names[0]}, {names[1]}) before its function.")
     tile = on_chip(machine, data, "data")
     same_size(machine, on_chip(machine, dst, "dst"), tile, "data")
-    name = operation_name(op) if operation_name(op) == "prelu" else activation_name(machine, op)
+    name = activation_name(machine, op)
+    for reverse, what in ((reverse0, names[0]), (reverse1, names[1])):
+        if reverse and what == "bypass":
+            machine.fault("unsupported", "activate2 reverses the operands of an operation, not of nl.bypass.")
+    if isinstance(imm0, Tile) and isinstance(imm1, Tile) and imm0.dtype != imm1.dtype:
+        machine.fault(
+            "unsupported", f"imm0 is {imm0.dtype.name} and imm1 {imm1.dtype.name}; they have one type."
+        )
     operands = [
         tile,
         *(
@@ -124,6 +144,7 @@ def activate2(
         *names,
         reverse0,
         reverse1,
+        _line(machine, name),
         cost=tile,
     )
     accumulate(machine, SCALAR, result, reduce_op, reduce_cmd, reduce_res)
@@ -131,7 +152,7 @@ def activate2(
 
 
 def _activated_twice(
-    name: str, op0: str, op1: str, reverse0: bool, reverse1: bool, x: Array, a: Any, b: Any, slope: Any,
+    name: str, op0: str, op1: str, reverse0: bool, reverse1: bool, line: int, x: Array, a: Any, b: Any, slope: Any,
 ) -> Array:  # fmt: skip
     x = real(x)
     a, b = matched(a, x), matched(b, x)
@@ -139,7 +160,12 @@ def _activated_twice(
         x = arithmetic(op0, x, a, reverse0)
     if op1 != "bypass":
         x = arithmetic(op1, x, b, reverse1)
-    return np.where(x > 0, x, x * matched(slope, x)) if name == "prelu" else ACTIVATIONS[name](x)
+    return on_scalar_engine(name, x, line, matched(slope, x))
+
+
+def _line(machine: Machine, name: str) -> int:
+    """Return the line of a call whose values may be outside of what ScalarE computes; 0 where that is not looked at."""
+    return machine.diagnostics.line() if machine.version and table()["activations"][name] else 0
 
 
 def exponential(
@@ -150,6 +176,9 @@ def exponential(
     tile = on_chip(machine, src, "src")
     same_size(machine, on_chip(machine, dst, "dst"), tile, "src")
     peak = scalar_like(machine, max_value, tile, "max_value")
+    loads = reduce_cmd is ReduceCmd.load_reduce
+    if not loads and (isinstance(reduce_init, Tile) or reduce_init != 0.0):
+        machine.fault("unsupported", "exponential's reduce_init is for reduce_cmd.load_reduce alone.")
     result = into(machine, dst, "exponential", (VECTOR,), [tile, peak], _exponential, cost=tile)
     accumulate(machine, VECTOR, result, "add", reduce_cmd, reduce_res, reduce_init, takes_initial=True)
     return result
@@ -213,10 +242,13 @@ def _scalar_operations(
     names, operands = [], [tile]
     for op, operand, what in ((op0, operand0, "operand0"), (op1, operand1, "operand1")):
         if op is None and what == "operand1":
+            if operand1 is not None and machine.version:
+                machine.fault("unsupported", "operand1 is None where there is no op1.")
             continue
         names.append(operator(machine, op, target, tile, unary=True, bits=bits))
         if names[-1] not in UNARY:
             operands.append(scalar_like(machine, operand, tile, what))
+            _check_scalar(machine, names[-1], operand, tile, what)
             continue
         if machine.version and not (operand is None or (isinstance(operand, (int, float)) and operand == 0)):
             machine.fault("unsupported", f"{names[-1]} has no {what}: leave it None or 0.")
@@ -236,6 +268,16 @@ def _scalar_operations(
     return into(machine, dst, opcode, where, operands, _in_turn, first, reverse0, second, reverse1, cost=tile)
 
 
+def _check_scalar(machine: Machine, name: str, operand: Any, data: Tile, what: str) -> None:
+    """Check that arithmetic has an operand of float32; addresses, integers of 32 bits, have their own type too."""
+    if not machine.version or name in BITWISE or not isinstance(operand, Tile) or operand.dtype == np.float32:
+        return
+    if not {operand.dtype, data.dtype} <= _INTEGERS:
+        machine.fault(
+            "unsupported", f"{what} is {operand.dtype.name}, not float32 (AWS's page of nisa.tensor_scalar)."
+        )
+
+
 def _in_turn(
     first: str, reverse0: bool, second: str | None, reverse1: bool, x: Array, a: Any, b: Any = None
 ) -> Any:
@@ -250,6 +292,14 @@ def tensor_scalar_reduce(
 ) -> Any:  # fmt: skip
     """``data op0 operand0``, whose result is also reduced along the free dimensions into ``reduce_res``."""
     machine = current()
+    if machine.version and reverse0:
+        machine.fault("unsupported", "tensor_scalar_reduce does not reverse its operands yet (its page).")
+    if reduce_init is not None and reduce_cmd is not ReduceCmd.load_reduce:
+        machine.fault("unsupported", "reduce_init is for reduce_cmd.load_reduce alone.")
+    if reduce_cmd is ReduceCmd.idle:
+        machine.fault(
+            "unsupported", "tensor_scalar_reduce takes reset_reduce, reduce or load_reduce, not idle."
+        )
     result = _scalar_operations(
         machine, dst, data, op0, operand0, reverse0, None, None, False, NkiEngine.vector, bits=False
     )
@@ -298,6 +348,11 @@ def memset(dst: Any, value: Any, engine: Any) -> Any:
     if isinstance(value, Tile):
         machine.fault("unsupported", "memset fills with a number; copy a tensor with nisa.tensor_copy.")
     number = machine.number(value)
-    if not is_float(target.dtype) and float(number) != int(number):
-        machine.fault("unsupported", f"memset cannot fill a tensor of {target.dtype} with {value}.")
+    if target.dtype.names and number != 0:
+        machine.fault("unsupported", f"memset fills packed types with 0 alone, not with {value}.")
+    whole = target.dtype.names or is_float(target.dtype) or float(number) == int(number)
+    if not whole or (
+        machine.version and target.dtype.kind in "iu" and isinstance(number, (float, np.floating))
+    ):
+        machine.fault("unsupported", f"memset cannot fill a tensor of {target.dtype} with {value!r}.")
     return into(machine, dst, "memset", engines(machine, engine, (VECTOR,), (GPSIMD,)), [number], np.asarray)

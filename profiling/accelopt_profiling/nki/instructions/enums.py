@@ -11,13 +11,23 @@ from accelopt_profiling.nki.emulator.machine import limits
 class NkiEngine(Enum):
     """``nisa.engine``."""
 
-    tensor = TENSOR
-    vector = VECTOR
-    scalar = SCALAR
-    gpsimd = GPSIMD
-    dma = DMA
-    sync = "SyncE"
-    unknown = ""
+    tensor = 1
+    vector = 5
+    scalar = 2
+    gpsimd = 3
+    dma = 4
+    sync = 6
+    unknown = 0
+
+    @property
+    def unit(self) -> str:
+        """The engine as traces call it."""
+        return _UNITS[self.name]
+
+
+_UNITS = {
+    "tensor": TENSOR, "vector": VECTOR, "scalar": SCALAR, "gpsimd": GPSIMD, "dma": DMA, "sync": "SyncE", "unknown": "",
+}  # fmt: skip
 
 
 class DgeMode(Enum):

@@ -24,6 +24,8 @@ def nc_n_gather(dst: Any, data: Any, indices: Any) -> Any:
     chosen = on_chip(machine, indices, "indices")
     target = on_chip(machine, dst, "dst")
     same_size(machine, target, chosen, "indices")
+    if chosen.shape[0] != tile.shape[0]:
+        machine.fault("out-of-bounds", f"data {tile.shape} and indices {chosen.shape} differ in partitions.")
     if isinstance(dst, Allocation):
         if dst.mask is not None:
             machine.fault("unsupported", "A gather with a mask is not emulated.")

@@ -35,12 +35,15 @@ def nc_matmul(
     target = on_chip(machine, dst, "dst")
     left = on_chip(machine, stationary, "stationary operand")
     right = on_chip(machine, moving, "moving operand")
+    left, right = (_in_tensor_groups(machine, t, is_transpose, bool(tile_position)) for t in (left, right))
     double = _double_rows(machine, perf_mode, left, right)
     rows_of = (left[:, 0], right[:, 0]) if double else (left, right)
     machine.rules.check_matmul(*rows_of, itemsize=4 if isinstance(dst, Allocation) else target.dtype.itemsize)
     rows, columns = (prod(tile.shape[1:]) for tile in rows_of)
     if tile_position or tile_size:
-        _check_tiling(machine, tile_position, tile_size, (left.shape[0], rows))
+        check_tiling(machine, tile_position, tile_size, (left.shape[0], rows))
+        if double and tile_size[1] < 128:
+            machine.fault("unsupported", "double_row does not go together with tiles of columns.")
     op = transpose_values if is_transpose else multiply_double_rows if double else multiply_values
     if isinstance(dst, Allocation):
         result = _allocated_product(machine, dst, left, right, (rows, *rows_of[1].shape[1:]), op)
@@ -49,12 +52,14 @@ def nc_matmul(
     else:
         _check_product(machine, target, left, right, (rows, columns), is_transpose)
         adds = machine.touched(target) if accumulate is None else bool(accumulate)
+        check_accumulation(machine, target, accumulate, adds)
         if adds and accumulate is None:
             _begin_at_zero(machine, target)
         operands, beside = ([left], [right]) if is_transpose else ([left, right], [])
         result = machine.run_into(
             target, "nc_matmul", (TENSOR,), operands, op, right, adds and not is_transpose, beside=beside
         )
+        target.block.holds_product = True
     instruction = result.producer
     assert instruction is not None
     instruction.transpose = is_transpose
@@ -64,7 +69,21 @@ def nc_matmul(
     return result
 
 
-def _check_tiling(machine: Machine, position: Any, size: Any, stationary: tuple[int, int]) -> None:
+def _in_tensor_groups(machine: Machine, tile: Tile, transposes: bool, tiled: bool) -> Tile:
+    """Return an operand of columns by index with the offsets of groups of 32 partitions, which are TensorE's."""
+    regrouped = getattr(tile, "regrouped", None)
+    if regrouped is None:
+        return tile
+    if transposes or tiled or tile.dtype.itemsize > 2:
+        machine.fault(
+            "unsupported",
+            "TensorE takes columns by index of types of 16 or 8 bits, of the whole array, to multiply.",
+        )
+    inner: Tile = regrouped(32)
+    return inner
+
+
+def check_tiling(machine: Machine, position: Any, size: Any, stationary: tuple[int, int]) -> None:
     """Check that a stationary operand lies in its part of TensorE's array: halves, or quarters from trn2."""
     if len(position or ()) != 2 or len(size or ()) != 2:
         machine.fault(
@@ -81,6 +100,24 @@ def _check_tiling(machine: Machine, position: Any, size: Any, stationary: tuple[
             machine.fault(
                 "capacity", f"The stationary operand has {extent} {axis}s; its {axis} tile has {length}."
             )
+
+
+def check_accumulation(machine: Machine, target: Tile, accumulate: bool | None, adds: bool) -> None:
+    """Check that a product is added to products: what else PSUM holds, trn1 and trn2 do not add to."""
+    if not adds:
+        return
+    if accumulate and not machine.touched(target):
+        machine.fault(
+            "uninitialised-read",
+            "nc_matmul accumulates on what no product has written, which is undefined; begin with accumulate=False.",
+        )
+    if machine.version and machine.limits.generation < 4 and not target.block.holds_product:
+        message = (
+            "nc_matmul adds to what another instruction has written to PSUM, which is undefined before trn3"
+        )
+        if accumulate:
+            machine.fault("unsupported", f"{message}; begin with accumulate=False.")
+        machine.diagnostics.report("beyond-range", f"{message}; leave PSUM unwritten before.", "warning")
 
 
 def _begin_at_zero(machine: Machine, target: Tile) -> None:
@@ -105,6 +142,8 @@ def _check_product(
         machine.fault(
             "unsupported", f"nc_matmul writes {' or '.join(kinds)} on this core; dst is {target.dtype}."
         )
+    if machine.limits.generation < 4 and "float8_e4m3fn" in (left.dtype.name, right.dtype.name):
+        machine.fault("unsupported", "nc_matmul takes float8_e4m3fn from trn3 on; before, float8_e4m3.")
     if {t.dtype.name for t in (left, right)} == {"float8_e4m3", "float8_e4m3fn"}:
         machine.fault(
             "unsupported", "nc_matmul mixes float8_e4m3 and float8_e4m3fn; both operands have one of them."

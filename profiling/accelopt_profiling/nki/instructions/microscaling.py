@@ -19,6 +19,7 @@ from accelopt_profiling.nki.data.instruction import TENSOR, VECTOR
 from accelopt_profiling.nki.data.memory_space import MemorySpace
 from accelopt_profiling.nki.emulator.machine import Machine, current
 from accelopt_profiling.nki.emulator.tile import Tile
+from accelopt_profiling.nki.instructions.matrix import check_accumulation, check_tiling
 from accelopt_profiling.nki.instructions.operands import into, on_chip, per_partition
 
 _GROUP, _QUADRANT, _BIAS = 8, 32, 127
@@ -77,7 +78,8 @@ def _scales(most: int, quadrant: int, dtype: np.dtype[Any], x: Array) -> Array:
 
 
 def nc_matmul_mx(
-    dst: Any, stationary: Any, moving: Any, stationary_scale: Any, moving_scale: Any, accumulate: bool | None,
+    dst: Any, stationary: Any, moving: Any, stationary_scale: Any, moving_scale: Any, tile_position: Any,
+    tile_size: Any, accumulate: bool | None,
 ) -> Any:  # fmt: skip
     """``dst = stationary.T @ moving`` over partitions and the four values of each element, times their scales."""
     machine = current()
@@ -107,11 +109,17 @@ def nc_matmul_mx(
         )
     if per_partition(machine, target) != (rows, columns):
         machine.fault("out-of-bounds", f"The product has the shape ({rows}, {columns}), dst {target.shape}.")
+    if tile_position or tile_size:
+        check_tiling(machine, tile_position, tile_size, (depth, rows))
+        if (tile_position[1], tile_size[1]) != (0, 128):
+            machine.fault("unsupported", "nc_matmul_mx has tiles of rows only: all 128 columns from 0 on.")
     scales = [
         _scale_parts(machine, on_chip(machine, s, "scale"), depth, n)
         for s, n in ((stationary_scale, rows), (moving_scale, columns))
     ]
     adds = machine.touched(target) if accumulate is None else bool(accumulate)
+    check_accumulation(machine, target, accumulate, adds)
+    target.block.holds_product = True
     operands = [left, right, *scales[0], *scales[1]]
     result = machine.run_into(target, "nc_matmul", (TENSOR,), operands, _product, right, adds).producer
     assert result is not None

@@ -40,7 +40,10 @@ def tensor_copy(dst: Any, src: Any, engine: Any, dtype: Any) -> Any:
             "deprecated", "tensor_copy takes no dtype any more; that of dst decides.", "information"
         )
     same_size(machine, target, tile, "src")
-    where = engines(machine, engine, (VECTOR, SCALAR), (GPSIMD,))
+    no_scalar = machine.version and machine.limits.generation < 3  # its page: use activation there
+    where = engines(machine, engine, (VECTOR,) if no_scalar else (VECTOR, SCALAR), (GPSIMD,))
+    if where == (GPSIMD,) and "columns" in (getattr(t, "addressing", "") for t in (tile, target)):
+        machine.fault("unsupported", "tensor_copy by index runs on VectorE or ScalarE, not on GpSimdE.")
     return into(machine, dst, "tensor_copy", where, [tile], copy_values, cost=tile)
 
 
@@ -89,6 +92,8 @@ def nc_stream_shuffle(dst: Any, src: Any, shuffle_mask: Any) -> Any:
         machine.fault(
             "unsupported", f"nc_stream_shuffle keeps the type: src is {tile.dtype}, dst {target.dtype}."
         )
+    if machine.version:
+        _check_quadrants(machine, tile, target)
     rows = target.shape[0]
     places = [at for at in range(rows) if mask[at % 32] != 255]
     sources = [at // 32 * 32 + mask[at % 32] for at in places]
@@ -110,6 +115,20 @@ def nc_stream_shuffle(dst: Any, src: Any, shuffle_mask: Any) -> Any:
     )
 
 
+def _check_quadrants(machine: Machine, *tiles: Tile) -> None:
+    """Check that the partitions of both tiles begin where as many quadrants of 32 may."""
+    active = -(-max(t.shape[0] for t in tiles) // 32) * 32
+    starts = {32: (0, 32, 64, 96), 64: (0, 64)}.get(active, (0,))
+    for tile in tiles:
+        start = tile.box()[0][0]
+        if start not in starts:
+            machine.fault(
+                "unsupported",
+                f"nc_stream_shuffle of {active} partitions begins at partition {' or '.join(map(str, starts))}, not "
+                f"{start}.",
+            )
+
+
 def _shuffled(
     rows: int, places: tuple[int, ...], sources: tuple[int, ...], x: Array, old: Array | None = None
 ) -> Array:
@@ -125,6 +144,10 @@ Pattern = tuple[int, int, tuple[tuple[int, int], ...]]
 
 
 def _pattern(machine: Machine, dst: Tile, pairs: Any, offset: Any, multiplier: Any) -> Pattern:
+    if len(pairs) > 4 or any(n % 1 for pair in pairs for n in pair):
+        machine.fault(
+            "unsupported", f"A pattern has at most four dimensions of whole steps and sizes, not {pairs}."
+        )
     pattern = tuple([(int(step), int(num)) for step, num in pairs])
     if prod(num for _, num in pattern) != prod(dst.shape[1:]):
         machine.fault(
@@ -168,8 +191,6 @@ def iota(
         allocated(dst, values.shape)
         return into(machine, dst, "iota", (GPSIMD,), [], _restored, _stored(values))
     target = on_chip(machine, dst, "dst")
-    if len(pattern) > 4:
-        machine.fault("unsupported", f"The pattern of iota has at most four dimensions, not {len(pattern)}.")
     numbers = _pattern(machine, target, pattern, offset, channel_multiplier)
     return into(machine, dst, "iota", (GPSIMD,), [], _numbers, target.shape, numbers)
 

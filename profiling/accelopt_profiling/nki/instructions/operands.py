@@ -42,7 +42,7 @@ def on_chip(machine: Machine, value: Any, what: str) -> Any:
     if tile.block.info.memory is MemorySpace.HBM:
         load = "nisa.dma_copy" if machine.version else "nl.load"
         machine.fault("unsupported", f"The {what} lies in HBM; bring it to SBUF with {load} first.")
-    if tile.positions is not None and machine.version:
+    if tile.positions is not None and machine.version and getattr(tile, "addressing", "") != "columns":
         machine.fault("unsupported", f"The {what} is an indirect view; only DMA follows indices.")
     return tile
 
@@ -72,12 +72,12 @@ def engines(
         return usual
     if not isinstance(engine, NkiEngine):
         machine.fault("unsupported", f"The engine is named by a member of nisa.engine, not by {engine!r}.")
-    if engine.value not in (*usual, *more):
+    if engine.unit not in (*usual, *more):
         machine.fault(
             "unsupported",
-            f"This instruction cannot run on {engine.value}; it runs on {', '.join((*usual, *more))}.",
+            f"This instruction cannot run on {engine.unit}; it runs on {', '.join((*usual, *more))}.",
         )
-    return (engine.value,)
+    return (engine.unit,)
 
 
 def per_partition(machine: Machine, tile: Tile) -> tuple[int, int]:
@@ -171,9 +171,10 @@ def activation_name(machine: Machine, op: Any) -> str:
         KernelFaultError: it has no such function.
     """
     name = operation_name(op)
-    if name not in ACTIVATIONS:
+    known = table()["activations"] if machine.version else ACTIVATIONS
+    if name not in known:
         machine.fault(
-            "unsupported", f"ScalarE has no function {name or op!r}; it has {', '.join(sorted(ACTIVATIONS))}."
+            "unsupported", f"ScalarE has no function {name or op!r}; it has {', '.join(sorted(known))}."
         )
     return name
 

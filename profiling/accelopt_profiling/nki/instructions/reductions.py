@@ -33,6 +33,8 @@ def tensor_reduce(dst: Any, op: Any, data: Any, axis: Any, negate: bool, keepdim
     machine = current()
     tile, target = on_chip(machine, data, "data"), on_chip(machine, dst, "dst")
     name = reduction(machine, op, tile, target)
+    if negate and name in BITWISE:
+        machine.fault("unsupported", f"A reduction with {name} is not negated; arithmetic ones are.")
     if name == "average":
         machine.fault("unsupported", "Only tensor_partition_reduce averages; add, and multiply by 1 / n.")
     axes = _free_axes(machine, axis, tile)
@@ -130,6 +132,10 @@ def tensor_scalar_cumulative(
     tile, target = on_chip(machine, src, "src"), on_chip(machine, dst, "dst")
     same_size(machine, target, tile, "src")
     params = operator(machine, op0, bits=False), operator(machine, op1, bits=False)
+    if reduce_cmd is ReduceCmd.idle:
+        machine.fault(
+            "unsupported", "tensor_scalar_cumulative takes reset_reduce, reduce or load_reduce, not idle."
+        )
     loaded = scalar_like(machine, imm1, tile, "imm1") if reduce_cmd is ReduceCmd.load_reduce else None
     start = initial_registers(machine, VECTOR, op1, reduce_cmd, loaded, takes_initial=True)
     operands = [tile, scalar_like(machine, imm0, tile, "imm0"), start]

@@ -58,6 +58,10 @@ def range_select(
             "unsupported", "range_select's on_false_value is the least float32, whatever is passed."
         )
     tile = on_chip(machine, on_true_tile, "on_true_tile")
+    if machine.version and range_start + prod(tile.shape[1:]) > 1 << 24:
+        machine.fault(
+            "unsupported", "range_select compares positions in float32, which holds them up to 2^24."
+        )
     same_size(machine, on_chip(machine, dst, "dst"), tile, "on_true_tile")
     low, high = scalar_like(machine, bound0, tile, "bound0"), scalar_like(machine, bound1, tile, "bound1")
     params = operator(machine, comp_op0), operator(machine, comp_op1), range_start
@@ -80,6 +84,12 @@ def _eight(machine: Machine, tile: Tile | Allocation, what: str) -> None:
         )
 
 
+def _same_partitions(machine: Machine, *tiles: Tile | Allocation) -> None:
+    shapes = [t.shape for t in tiles if isinstance(t, Tile)]
+    if len({shape[0] for shape in shapes}) > 1:
+        machine.fault("out-of-bounds", f"{', '.join(map(str, shapes))} differ in partitions.")
+
+
 def _searched(machine: Machine, value: Any, what: str) -> Tile:
     tile: Tile = on_chip(machine, value, what)
     elements = prod(tile.shape[1:])
@@ -100,7 +110,9 @@ def _eight_columns(machine: Machine, dst: Any, tile: Tile, *others: Tile) -> lis
 def max8(dst: Any, src: Any) -> Any:
     """Find the eight largest values of each partition, largest first."""
     machine = current()
-    _eight(machine, on_chip(machine, dst, "dst"), "dst")
+    target = on_chip(machine, dst, "dst")
+    _eight(machine, target, "dst")
+    _same_partitions(machine, _searched(machine, src, "src"), target)
     (tile,) = _eight_columns(machine, dst, _searched(machine, src, "src"))
     return into(machine, dst, "max8", (VECTOR,), [tile], _largest, cost=tile)
 
@@ -161,8 +173,10 @@ def nc_find_index8(dst: Any, data: Any, vals: Any) -> Any:
     """Find the positions of eight values in their partition of ``data``; equal ones get successive occurrences."""
     machine = current()
     tile, wanted = _searched(machine, data, "data"), on_chip(machine, vals, "vals")
+    target = on_chip(machine, dst, "dst")
     _eight(machine, wanted, "vals")
-    _eight(machine, on_chip(machine, dst, "dst"), "dst")
+    _eight(machine, target, "dst")
+    _same_partitions(machine, tile, wanted, target)
     tile, wanted = _eight_columns(machine, dst, tile, wanted)
     if isinstance(dst, Allocation):
         dst.dtype = dst.dtype or np.dtype(np.uint32)
@@ -186,6 +200,7 @@ def nc_match_replace8(dst: Any, data: Any, vals: Any, imm: float, dst_idx: Any) 
     machine = current()
     tile, wanted = _searched(machine, data, "data"), on_chip(machine, vals, "vals")
     _eight(machine, wanted, "vals")
+    _same_partitions(machine, tile, wanted)
     target = on_chip(machine, dst, "dst")
     shape = tile.shape
     box, (tile, wanted) = cut(machine, dst, tile, wanted)
@@ -194,6 +209,7 @@ def nc_match_replace8(dst: Any, data: Any, vals: Any, imm: float, dst_idx: Any) 
     if dst_idx is not None:  # before dst, which may be data itself
         places = on_chip(machine, dst_idx, "dst_idx")
         _eight(machine, places, "dst_idx")
+        _same_partitions(machine, tile, places)
         if box is not None:
             places = places.within((box[0], *((0, n) for n in places.shape[1:])))
         into(machine, places, "nc_find_index8", (VECTOR,), [tile, wanted], _matched_places)
@@ -212,3 +228,65 @@ def _replaced(number: float, x: Array, values: Array) -> Array:
     lanes, columns = np.nonzero(places >= 0)
     result[lanes, places[lanes, columns]] = number
     return result
+
+
+def topk(val_dst: Any, idx_dst: Any, src: Any, n: Any) -> Any:
+    """Find the K largest of ``n`` values of each 16 partitions, smallest first, and their places, on GpSimdE.
+
+    Element ``i`` lies in partition ``i % 16`` and column ``i // 16``; so do the K results, of which the page says only
+    that they fill tiles of K columns. AWS's kernels read them like that (nki-lib, gpsimd_topk).
+    """
+    machine = current()
+    tile, values, places = (
+        on_chip(machine, v, w) for v, w in ((src, "src"), (val_dst, "val_dst"), (idx_dst, "idx_dst"))
+    )
+    (lanes, width), count = per_partition(machine, tile), int(n)
+    most = prod(values.shape[1:])
+    if values.shape != places.shape or values.shape[0] != lanes or lanes % _GPSIMD_PARTITIONS:
+        machine.fault(
+            "out-of-bounds",
+            f"topk works on a multiple of 16 partitions, values and places in one shape; src is {tile.shape}, val_dst "
+            f"{values.shape}, idx_dst {places.shape}.",
+        )
+    if not 8 <= count < 65536 or count > _GPSIMD_PARTITIONS * width or not 1 <= most < 32768 or most > count:
+        machine.fault(
+            "capacity",
+            f"topk finds 1 to 32,767 of 8 to 65,535 values that src holds: {most} of {count} in {tile.shape}.",
+        )
+    columns = -(-most // _GPSIMD_PARTITIONS)
+    head = (0, lanes), (0, columns)
+    where, kept = (GPSIMD,), [t.within(head) for t in (values, places)]
+    into(machine, kept[0], "topk", where, [tile], _snake_values, count, most, cost=tile)
+    into(machine, kept[1], "topk", where, [tile], _snake_places, count, most, cost=tile)
+    machine.diagnostics.report(
+        "unsupported",
+        "topk's results are taken to lie in a snake, as src; its page does not say so.",
+        "information",
+    )
+
+
+def _snakes(x: Array, count: int) -> Array:
+    """Return the first ``count`` elements of each 16 partitions, in the order of their snake."""
+    groups = flat(x).reshape(-1, _GPSIMD_PARTITIONS, x.size // len(x))
+    snakes: Array = groups.transpose(0, 2, 1).reshape(len(groups), -1)[:, :count]
+    return snakes
+
+
+def _largest_places(x: Array, count: int, most: int) -> Array:
+    return np.argsort(_snakes(x, count), axis=1, kind="stable")[:, -most:]
+
+
+def _in_snake(results: Array) -> Array:
+    """Return the columns of a tile that hold each row of ``results`` in the snake of its partitions, then zeros."""
+    filled = np.pad(results, ((0, 0), (0, -results.shape[1] % _GPSIMD_PARTITIONS)))
+    columns = filled.reshape(len(results), -1, _GPSIMD_PARTITIONS).transpose(0, 2, 1)
+    tile: Array = columns.reshape(-1, columns.shape[-1])
+    return tile
+
+
+def _snake_values(count: int, most: int, x: Array) -> Array:
+    return _in_snake(np.take_along_axis(_snakes(x, count), _largest_places(x, count, most), axis=1))
+
+
+def _snake_places(count: int, most: int, x: Array) -> Array:
+    return _in_snake(_largest_places(x, count, most).astype(np.uint32))

@@ -90,8 +90,8 @@ class Operation:
     "transposed", "product"). ``reads`` and ``writes`` name parameters that hold tiles; with ``keeps`` the destination
     keeps some of what it held, or adds to it. ``limits`` are numbers that the documentation states, ``generation`` the
     first core that has it. Functions of one ``family`` ("unary") have one signature; in the dialects ``tokens`` a name
-    is only the ``op`` of an instruction. ``demands`` are the page's rules over parameters,
-    ``impossible`` why today's hardware does not have what the page names.
+    is only the ``op`` of an instruction. ``demands`` are the page's rules over parameters, ``indirect``
+    those that take columns by index on trn3, ``impossible`` why today's hardware does not have what the page names.
     ``changes`` tells the versions of today's dialect that "added", "deprecated" or "removed" it and what to write
     "instead".
     """
@@ -111,6 +111,7 @@ class Operation:
     generation: int = 0
     limits: Mapping[str, int] = field(default_factory=dict)
     demands: tuple[tuple[tuple[str, ...], str], ...] = ()
+    indirect: tuple[str, ...] = ()
     impossible: str = ""
     changes: Mapping[str, str] = field(default_factory=dict)
     example: str = ""
@@ -191,7 +192,9 @@ def _operation(name: str, row: dict[str, Any]) -> Operation:
     row = {**table()["families"].get(row.get("like"), {}), **row}
     dialects = [d for d in DIALECTS if d in row and row.get("only", d) == d and row.get("token") != d]
     computes = row.get("computes", {})
-    words = {key: tuple(row.get(key, "").split()) for key in ("engines", "also", "reads", "writes")}
+    words = {
+        key: tuple(row.get(key, "").split()) for key in ("engines", "also", "reads", "writes", "indirect")
+    }
     return Operation(
         name,
         kind=row["kind"],
