@@ -16,7 +16,7 @@ class PageRule:
     """A rule of ``function``'s page. ``statements`` leave their result in ``o``; ``x``, ``y`` and ``z`` are the
     ``inputs`` in SBUF, ``a``, ``b`` and ``c`` the same in HBM; ``sbuf``, ``psum`` and ``hbm`` make a tensor of a shape
     and type. ``expected`` is None where the page forbids the call, or where what it does is undefined. ``told``: the
-    page warns of the value, and so must a finding. ``version`` is of NKI, where not the newest; ``cores`` of the launch.
+    page warns of the value, and so must a finding. ``version`` is of NKI, if not the newest; ``cores`` of the launch.
     """
 
     function: str

@@ -10,7 +10,7 @@ A demand is "parameters: rule", and says nothing of a parameter that is None. Th
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
