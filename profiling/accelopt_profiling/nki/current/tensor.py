@@ -350,7 +350,7 @@ class NkiTensor(Tile):
         return view
 
     def _check_direct(self) -> None:
-        if self.indirect_view:
+        if self.addressing:
             self.machine.fault("unsupported", "An indirect view takes no other number of the device.")
 
     def _known_at_run_time(self, view: Tile, number: RuntimeNumber) -> Tile:
@@ -429,7 +429,7 @@ class NkiTensor(Tile):
 
     def view(self, dtype: Any) -> Tile:
         """Return the bits as another type."""
-        if self.indirect_view:
+        if self.addressing:
             self.machine.fault("unsupported", "An indirect view has no view of its bits.")
         return super().view(dtype)
 
