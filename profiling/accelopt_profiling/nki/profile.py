@@ -233,8 +233,15 @@ class _ProfileRun:
             self.traced = emulation
         self._collect(emulation)
         with problem_errors(self.context, "reference"):
-            self.correctness = check_outputs(self.problem, originals, outputs, inputs)
+            self.correctness = self._where_defined(check_outputs(self.problem, originals, outputs, inputs))
         self.stage = "checked"
+
+    def _where_defined(self, correctness: Correctness) -> Correctness:
+        """Return what a comparison says; nothing where results differ that depend on what is stood in for."""
+        undefined = next((f for f in self.findings if f.code == "stand-in"), None)
+        if undefined is None or correctness.status != "failed":
+            return correctness
+        return Correctness("not checked", f"Line {undefined.line}: {undefined.message}")
 
     def _stop(self, fault: KernelFaultError, emulation: Emulation) -> None:
         """Keep a violation; the launch that it ended has no cost."""

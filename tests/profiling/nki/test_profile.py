@@ -162,6 +162,30 @@ def test_unwritten_memory_that_reaches_a_result_is_an_error(tmp_path: Path) -> N
     assert "uninitialised-read" in [f.code for f in kernel.findings if f.severity == "error"]
 
 
+@pytest.mark.parametrize(("rate", "status"), [(0.5, "not checked"), (0.0, "passed"), (1.0, "failed")])
+def test_a_result_that_random_numbers_change_is_not_checked(rate: float, status: str, tmp_path: Path) -> None:
+    text = f"""
+import nki
+import nki.language as nl
+import numpy as np
+
+@nki.jit
+def kernel(x):
+    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+    nl.store(out, nl.dropout(nl.load(x), {rate}))
+    return out
+
+def get_inputs():
+    return [np.ones((128, 64), np.float32)]
+
+def reference(x):
+    return x
+"""
+    (kernel,) = profiled(tmp_path, text, target="trn2").kernels
+    assert kernel.correctness.status == status
+    assert ("stand-in" in [f.code for f in kernel.findings]) == (status == "not checked")
+
+
 def test_small_transfers_are_found(tmp_path: Path) -> None:
     narrow = SILU.replace("tile = nl.load(x)", "tile = nl.copy(nl.load_transpose2d(x[:, 0:128]))").replace(
         "nl.store(out, ", "nl.store(out[:, 0:128], "

@@ -21,6 +21,7 @@ from accelopt_benchmarks.nki.page_rules import (
     language_elements,
     language_tensors,
     language_tiles,
+    random,
 )
 from accelopt_benchmarks.nki.page_rules.rule import Array, PageRule
 
@@ -28,6 +29,6 @@ __all__ = ["RULES", "Array", "PageRule"]
 
 _MODULES = (
     isa_elements, isa_products, isa_searches, isa_copies, isa_scalar_engine, isa_tensors, isa_choices, isa_matrix,
-    isa_memory, isa_cores, language_elements, language_control, language_tensors, language_tiles,
+    isa_memory, isa_cores, language_elements, language_control, language_tensors, language_tiles, random,
 )  # fmt: skip
 RULES = tuple(rule for module in _MODULES for rule in module.RULES)

@@ -98,6 +98,9 @@ class Machine(AssigningExecutor):
         self.launched_on_a_grid = False
         self.ordered = 0  # of how many regions that keep the order of instructions the kernel is inside
         self.group: ProgramGroup | None = None  # of two cores that may wait for one another
+        self.random_states: dict[
+            str, Tile
+        ] = {}  # engine -> the state of its random numbers, where it drew any
         self.registers: dict[str, Any] = {}  # engine -> its accumulator registers, one per partition
         self.version = ""  # of the dialect, where it has versions
         # of the dialect: what Python's operators on tiles mean, and what allocates tensors

@@ -22,7 +22,6 @@ from accelopt_profiling.nki.instructions.operands import (
     on_chip,
     operator,
     same_size,
-    scalar_like,
 )
 
 
@@ -65,16 +64,6 @@ def tensor_copy_predicated(dst: Any, src: Any, predicate: Any, reverse_pred: boo
 
 def _predicated(reverse: bool, predicate: Array, x: Any, old: Array) -> Array:
     return np.where((matched(predicate, old) != 0) != reverse, matched(x, old), old)
-
-
-def dropout(dst: Any, data: Any, prob: Any) -> Any:
-    """Return ``data``: which values a core's random numbers drop is not known, so all are kept, as a finding says."""
-    machine = current()
-    message = "nisa.dropout's random numbers are not emulated: all values are kept here."
-    machine.diagnostics.report("unsupported", message, "information")
-    tile = on_chip(machine, data, "data")
-    operands = [tile, scalar_like(machine, prob, tile, "prob")]
-    return into(machine, dst, "tensor_scalar", (VECTOR,), operands, arithmetic, "bypass", cost=tile)
 
 
 def nc_stream_shuffle(dst: Any, src: Any, shuffle_mask: Any) -> Any:
