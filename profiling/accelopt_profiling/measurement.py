@@ -249,5 +249,5 @@ def finding_codes() -> dict[str, dict[str, str]]:
 def short_text(finding: Finding) -> str:
     """Return a few words for a title, ``raises AttributeError, line 21``. Empty for codes that have none."""
     words = finding_codes().get(finding.code, {}).get("short", "")
-    raised = _EXCEPTION.search(finding.message)
+    raised = _EXCEPTION.search(finding.message) if "{error}" in words else None
     return words.format(error=raised[0] if raised else "an error", line=f", line {finding.line}")

@@ -28,7 +28,8 @@ LASTING = frozenset(
 MOST_OF_KERNEL, MOST = 3, 100
 _GRAVEST_FIRST = get_args(Severity)
 #: What differs between findings of one cause, besides names of kernels: numbers, with their units.
-_NUMBERS = r"\d[\d.,]*( ?([kMGT]i?B|B|%|us|ms|s)\b)?"
+_NUMBERS = re.compile(r"\d[\d.,]*( ?([kMGT]i?B|B|%|us|ms|s)\b)?")
+_WORD = re.compile(r"\w+")
 #: So many further lines are named in a message.
 _LINES = 6
 
@@ -83,19 +84,21 @@ def diagnostics(
 def _by_cause(state: Document, findings: Iterable[Finding]) -> list[Diagnostic]:
     """Return one diagnostic for all that say the same in one file, numbers and names of kernels apart: variants of a
     kernel share their causes. An error stands at each kernel that has it."""
-    names = {part for k in state.kernels for part in (k.kernel.name, k.kernel.name.split("#")[0])}
-    kernels = (rf"\b{re.escape(name)}\b" for name in sorted(names, reverse=True))
-    place = re.compile("|".join([*kernels, _NUMBERS]))
-    causes: dict[tuple[str, str, str], list[Finding]] = {}
+    names = {word for k in state.kernels for word in _words(k.kernel.name)}
+    causes: dict[tuple[str, str, tuple[str, ...]], list[Finding]] = {}
     for finding in findings:
         at = state.kernel_at(finding.line) if finding.severity == "error" else None
-        words = place.sub("", finding.message)
+        words = tuple(word for word in _words(finding.message) if word not in names)
         causes.setdefault((at.kernel.name if at else "", finding.code, words), []).append(finding)
     result = []
     for cause in causes.values():
         first, *others = sorted(cause, key=lambda f: (_GRAVEST_FIRST.index(f.severity), f.line))
         result.append(Diagnostic(first, tuple((f.line, _place(state, f)) for f in others)))
     return result
+
+
+def _words(text: str) -> list[str]:
+    return _WORD.findall(_NUMBERS.sub("", text))
 
 
 def _place(state: Document, finding: Finding) -> str:

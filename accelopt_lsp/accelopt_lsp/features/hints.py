@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from accelopt_lsp.features.statements import statement_end
+from accelopt_lsp.features.statements import statement_ends
 from accelopt_lsp.features.wording import duration, percent, quantity
 from accelopt_lsp.state.state_store import Document
+from accelopt_profiling.kernels import Kernel
 from accelopt_profiling.measurement import KernelMeasurement, Latency, LineCost
 
 #: A line matters when it takes at least this share (0..1) of the kernel's critical resource.
@@ -32,14 +33,18 @@ def hints(state: Document, lines: Sequence[str], first: int, last: int) -> Itera
     One stands behind the last line of the statement that it is about, the costliest first. Kernels whose text changed
     have none.
     """
+    ends: dict[str, list[int]] = {}
     for kernel in state.kernels:
         if kernel.shown is None or kernel.old:
             continue
         busiest = busiest_engine(kernel.shown)
         by_end: dict[int, list[LineCost]] = {}
         for cost in kernel.shown.lines:
-            if cost.text and (cost.share is None or cost.share >= MATTERS):
-                end = _end(state, lines, cost.line)
+            if cost.line <= last and cost.text and (cost.share is None or cost.share >= MATTERS):
+                around = state.kernel_at(cost.line)
+                if (cost.line if around is None else around.kernel.end_line) < first:
+                    continue
+                end = cost.line if around is None else _end(ends, lines, cost.line, around.kernel)
                 if first <= end <= last:
                     by_end.setdefault(end, []).append(cost)
         for end, costs in by_end.items():
@@ -58,13 +63,12 @@ def busiest_engine(result: KernelMeasurement) -> str:
     return max(busy, key=lambda engine: busy[engine], default="")
 
 
-def _end(state: Document, lines: Sequence[str], line: int) -> int:
-    around = state.kernel_at(line)
-    return (
-        line
-        if around is None
-        else statement_end(lines, line, around.kernel.first_line, around.kernel.end_line)
-    )
+def _end(ends: dict[str, list[int]], lines: Sequence[str], line: int, around: Kernel) -> int:
+    """Return the last line of the statement at ``line`` of a kernel; ``ends`` has those of kernels looked at before."""
+    if around.name not in ends:
+        ends[around.name] = statement_ends(lines, around.first_line, around.end_line)
+    index = line - around.first_line
+    return ends[around.name][index] if index < len(ends[around.name]) else line
 
 
 def _text(cost: LineCost, busiest: str) -> str:

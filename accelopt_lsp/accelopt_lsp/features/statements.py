@@ -8,14 +8,12 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 
-def statement_end(lines: Sequence[str], line: int, first: int, last: int) -> int:
-    """Return the last line of the statement, or of the head of a block, that the 1-based ``line`` is part of.
+def statement_ends(lines: Sequence[str], first: int, last: int) -> list[int]:
+    """Return, for each 1-based line of a function, the last line of the statement or block's head that it is part of.
 
-    ``first``..``last`` are the lines of the function around it. A text that cannot be read ends where it is asked for.
+    The function has the lines ``first``..``last``. A text that cannot be read ends where it is asked for.
     """
-    text = "\n".join(body.rstrip("\r\n") for body in lines[first - 1 : last])
-    ends = _ends(text)
-    return first + ends[line - first] if 0 <= line - first < len(ends) else line
+    return [first + end for end in _ends("\n".join(body.rstrip("\r\n") for body in lines[first - 1 : last]))]
 
 
 @lru_cache(maxsize=512)

@@ -59,6 +59,11 @@ class LineMap:
             moves.append(_Move(start + 1, start if whole else end + 1, by, whole))
         return cls(tuple(moves))
 
+    @property
+    def moves_lines(self) -> bool:
+        """Whether a line may have another number now: not where as many lines were put in as taken out."""
+        return any(move.by for move in self.moves)
+
     def line(self, line: int) -> int:
         """Return where the old ``line`` is now; a line that an edit swallowed goes to the edit's first
         line."""
@@ -85,7 +90,7 @@ class LineMap:
 
 
 def move_kernel(kernel: Kernel, moved: LineMap) -> Kernel:
-    if not moved.moves:
+    if not moved.moves_lines:
         return kernel
     return replace(
         kernel,
@@ -105,13 +110,13 @@ def move_text(text: str, moved: LineMap) -> str:
 
 
 def move_findings(findings: Iterable[Finding], moved: LineMap) -> list[Finding]:
-    if not moved.moves:
+    if not moved.moves_lines:
         return list(findings)
     return [replace(f, line=moved.line(f.line), message=move_text(f.message, moved)) for f in findings]
 
 
 def move_measurement(result: KernelMeasurement, moved: LineMap) -> KernelMeasurement:
-    if not moved.moves:
+    if not moved.moves_lines:
         return result
     return replace(
         result,

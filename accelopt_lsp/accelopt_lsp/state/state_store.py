@@ -153,7 +153,7 @@ class Document:
             kernels=tuple(_edit_kernel(k, moved) for k in self.kernels),
             findings=tuple(move_findings(self.findings, moved)),
             run_findings=tuple(move_findings(self.run_findings, moved)),
-            ignored=self.ignored.moved(moved.line) if moved.moves else self.ignored,
+            ignored=self.ignored.moved(moved.line) if moved.moves_lines else self.ignored,
         )
 
     def with_text(self, source: KernelSource) -> Document:
@@ -255,6 +255,8 @@ class Document:
 
 def _edit_kernel(state: KernelState, moved: LineMap) -> KernelState:
     touched = state.touched or moved.touches(state.kernel.first_line, state.kernel.end_line)
+    if not moved.moves_lines:
+        return state if touched == state.touched else replace(state, touched=touched)
     return replace(
         state,
         kernel=move_kernel(state.kernel, moved),

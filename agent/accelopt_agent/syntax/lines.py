@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 from accelopt_profiling.source_text import source_lines
 
@@ -13,13 +13,20 @@ _END = re.compile(r"\r\n|\n|\r")
 
 @dataclass(frozen=True)
 class Lines:
-    """``texts`` are the lines without their ends, ``ends`` the ends; the last line has the end ``""``.
+    """The lines of ``text``, without their ends. The last line has the end ``""``.
 
     ``"\\n".join`` semantics: a text with a final newline has an empty last line.
     """
 
-    texts: tuple[str, ...]
-    ends: tuple[str, ...]
+    text: str
+
+    @cached_property
+    def texts(self) -> tuple[str, ...]:
+        return tuple(self.text.replace("\r\n", "\n").replace("\r", "\n").split("\n"))
+
+    @cached_property
+    def ends(self) -> tuple[str, ...]:
+        return (*_END.findall(self.text), "")
 
     @property
     def newline(self) -> str:
@@ -31,14 +38,7 @@ class Lines:
 @lru_cache(maxsize=4)  # an editor asks many times about the same text
 def split_lines(text: str) -> Lines:
     """Return ``text`` as lines; joining texts and ends gives it back exactly."""
-    texts: list[str] = []
-    ends: list[str] = []
-    at = 0
-    for match in _END.finditer(text):
-        texts.append(text[at : match.start()])
-        ends.append(match.group())
-        at = match.end()
-    return Lines((*texts, text[at:]), (*ends, ""))
+    return Lines(text)
 
 
 def share_kept(before: str, after: str, text: str) -> float | None:
