@@ -11,6 +11,7 @@ from accelopt_benchmarks.nki.page_rules import (
     isa_copies,
     isa_cores,
     isa_elements,
+    isa_engines,
     isa_matrix,
     isa_memory,
     isa_products,
@@ -28,7 +29,21 @@ from accelopt_benchmarks.nki.page_rules.rule import Array, PageRule
 __all__ = ["RULES", "Array", "PageRule"]
 
 _MODULES = (
-    isa_elements, isa_products, isa_searches, isa_copies, isa_scalar_engine, isa_tensors, isa_choices, isa_matrix,
-    isa_memory, isa_cores, language_elements, language_control, language_tensors, language_tiles, random,
-)  # fmt: skip
+    isa_elements,
+    isa_products,
+    isa_searches,
+    isa_copies,
+    isa_scalar_engine,
+    isa_tensors,
+    isa_choices,
+    isa_matrix,
+    isa_memory,
+    isa_cores,
+    isa_engines,
+    language_elements,
+    language_control,
+    language_tensors,
+    language_tiles,
+    random,
+)
 RULES = tuple(rule for module in _MODULES for rule in module.RULES)

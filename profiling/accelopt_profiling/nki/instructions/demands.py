@@ -11,6 +11,7 @@ A demand is "parameters: rule", and says nothing of a parameter that is None. Th
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -33,11 +34,15 @@ def check_demands(machine: Machine, operation: Operation, values: Mapping[str, A
         KernelFaultError: a demand is not met.
     """
     for name, value in values.items():
+        if not isinstance(value, Tile):
+            continue
         if getattr(value, "addressing", "") == "columns" and name not in operation.indirect:
             machine.fault(
                 "unsupported",
                 f"{operation.name} takes no indirect {name} (AWS's page of {operation.name} in nki.isa).",
             )
+        if operation.engines != ("dma",) and value.block.info.memory is not MemorySpace.HBM:
+            _check_partitions(machine, operation, name, value)
     for names, rule in operation.demands:
         given = {name: values[name] for name in names if values.get(name) is not None}
         tiles = {name: value for name, value in given.items() if isinstance(value, Tile)}
@@ -49,6 +54,30 @@ def check_demands(machine: Machine, operation: Operation, values: Mapping[str, A
             machine.fault(
                 "unsupported", f"{operation.name}: {problem} (AWS's page of {full_name(operation.name)})."
             )
+
+
+def _check_partitions(machine: Machine, operation: Operation, name: str, tile: Tile) -> None:
+    """Check the partitions that an engine reaches: one after another, from a quadrant's edge on.
+
+    The first is so in hardware. The second is too, and AWS's compiler is said to see to it.
+    """
+    count, step = tile.dims[0] if tile.dims else (1, 0)
+    row = prod(tile.block.shape[1:])
+    if count > 1 and step > row and tile.positions is None:
+        machine.fault(
+            "unsupported",
+            f"{operation.name}: {name} is every {step // row}th partition; engines take partitions one after another "
+            "(AWS's trainium_inferentia2_arch).",
+        )
+    start = tile.offset // row
+    if start and start % (32 if count <= 32 else 64 if count <= 64 else 128):
+        machine.diagnostics.report(
+            "contradiction",
+            f"{operation.name}: {name} is {count} partitions from {start} on. AWS's trainium_inferentia2_arch says "
+            "that they must start at a multiple of 32, over 32 of them at 0 or 64, over 64 at 0, and that the "
+            "compiler's allocator sees to it; it is computed as written.",
+            "information",
+        )
 
 
 def _wrong_argument(

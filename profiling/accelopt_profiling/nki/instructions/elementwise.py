@@ -260,7 +260,8 @@ def _scalar_operations(
     # today's dialect names one engine, or means VectorE
     usual = MOVABLE if isinstance(dst, Allocation) and not divides else (VECTOR,)
     where = engines(machine, engine, usual, (SCALAR, GPSIMD))
-    if machine.version and where not in _RUNS and tuple(names) not in _ALSO_ON[where]:
+    as_vector = where == (SCALAR,) and machine.limits.generation > 3 and not BITWISE.intersection(names)
+    if machine.version and where not in _RUNS and not as_vector and tuple(names) not in _ALSO_ON[where]:
         machine.fault(
             "unsupported", f"{' and '.join(names)} run on VectorE only (AWS's page of nisa.tensor_scalar)."
         )

@@ -143,7 +143,8 @@ def _pattern(machine: Machine, dst: Tile, pairs: Any, offset: Any, multiplier: A
             "out-of-bounds",
             f"The pattern {list(pattern)} has not as many elements as a partition of {dst.shape}.",
         )
-    return int(offset), int(multiplier), pattern
+    number = getattr(offset, "value", offset)  # that of a register; None without values
+    return int(number or 0), int(multiplier), pattern
 
 
 def _numbers(shape: tuple[int, ...], pattern: Pattern) -> Array:
