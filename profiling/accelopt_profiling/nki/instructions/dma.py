@@ -55,6 +55,12 @@ def _check_descriptors(machine: Machine, dge_mode: Any, engine: Any, *tiles: Til
             machine.fault("unsupported", "dma_copy gathers and scatters by dge_mode.swdge, not hwdge.")
         if tile.block.info.memory is not MemorySpace.HBM:
             machine.fault("unsupported", "A vector_offset indexes a tensor in HBM.")
+        index: Tile = getattr(tile, "index")  # noqa: B009  # a tile of today's dialect
+        if index.block.info.memory is not MemorySpace.SBUF or index.size != index.shape[0]:
+            machine.fault(
+                "unsupported",
+                f"A vector_offset is a column in SBUF, an index for each partition; this is {index}.",
+            )
 
 
 def by_vector(tile: Tile) -> bool:

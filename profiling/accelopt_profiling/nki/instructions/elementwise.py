@@ -189,7 +189,8 @@ def _exponential(x: Array, peak: Any) -> Array:
     return np.asarray(np.exp(x - matched(peak, x)))
 
 
-#: What GpSimdE computes of integers of 32 bits without going through float32 (page of ``nki.isa.tensor_tensor``).
+#: What GpSimdE computes of integers of 32 bits without going through float32 in Beta 1; today all but powers (page of
+#: ``nki.isa.tensor_tensor``).
 _EXACT = frozenset(("add", "subtract", "multiply"))
 _INTEGERS = frozenset((np.dtype(np.int32), np.dtype(np.uint32)))
 
@@ -213,7 +214,9 @@ def tensor_tensor(dst: Any, data1: Any, data2: Any, op: Any, engine: Any) -> Any
     integers = {a.dtype, b.dtype} <= _INTEGERS
     usual = (GPSIMD,) if name == "power" or (integers and _defaults_to_gpsimd(target, a, b)) else (VECTOR,)
     where = engines(machine, engine, usual, (GPSIMD,) if name == "power" else (VECTOR, GPSIMD))
-    exact = where == (GPSIMD,) and name in _EXACT and integers
+    exact = (
+        where == (GPSIMD,) and integers and (name in _EXACT or (bool(machine.version) and name != "power"))
+    )
     return into(machine, dst, "tensor_tensor", where, [a, b], paired, name, exact, cost=a)
 
 

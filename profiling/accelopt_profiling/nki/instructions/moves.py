@@ -143,8 +143,12 @@ def _pattern(machine: Machine, dst: Tile, pairs: Any, offset: Any, multiplier: A
             "out-of-bounds",
             f"The pattern {list(pattern)} has not as many elements as a partition of {dst.shape}.",
         )
-    number = getattr(offset, "value", offset)  # that of a register; None without values
-    return int(number or 0), int(multiplier), pattern
+    number = int(getattr(offset, "value", offset) or 0)  # that of a register; None without values
+    if not all(-(1 << 31) <= n < 1 << 31 for n in (number, multiplier)):
+        machine.fault(
+            "unsupported", f"offset and channel_multiplier are int32, not {number} and {multiplier}."
+        )
+    return number, int(multiplier), pattern
 
 
 def _numbers(shape: tuple[int, ...], pattern: Pattern) -> Array:
@@ -154,7 +158,8 @@ def _numbers(shape: tuple[int, ...], pattern: Pattern) -> Array:
     for axis, (step, num) in enumerate(pairs):
         values += (np.arange(num) * step).reshape([-1 if axis == d else 1 for d in range(len(pairs))])
     lanes = np.arange(shape[0]) * multiplier + offset
-    return (lanes[:, None] + values.reshape(1, -1)).reshape(shape)
+    whole: Array = (lanes[:, None] + values.reshape(1, -1)).reshape(shape)
+    return whole.astype(np.int32)  # which wraps, as GpSimdE's 32 bits do
 
 
 #: An array as a plain value: its type, its shape and its bytes.
