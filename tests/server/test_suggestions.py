@@ -132,6 +132,9 @@ async def test_an_accepted_version_shows_its_time_at_once_and_undo_withdraws_it(
     title = await editor.title(uri, "est. 450 us")
     assert "before this edit" not in title
     assert "2.0x faster than last save" in title
+    assert not any("Remember" in action.title for action in await editor.actions(uri, 13)), (
+        "its pair is known"
+    )
     editor.answers += ["Show diff", "Undo"]
     editor.may_answer.set()
     title = await editor.title(uri, "est. 900 us")

@@ -79,6 +79,18 @@ def test_touching_lines_5_to_8(edit: t.TextDocumentContentChangePartial, touched
     assert LineMap.of(text_changes([edit])).touches(5, 8) is touched
 
 
+@given(edits())
+def test_where_no_line_moves_nothing_is_copied(
+    case: tuple[str, list[t.TextDocumentContentChangePartial]],
+) -> None:
+    text, changes = case
+    moved = LineMap.of(text_changes(changes))
+    result = KernelMeasurement("k", 1, "nki", "trn1", "local", lines=[LineCost(3, "on line 4")])
+    same = all(moved.line(number) == number for number in range(1, text.count("\n") + 2))
+    assert same or moved.moves_lines
+    assert moved.moves_lines or move_measurement(result, moved) is result
+
+
 def test_a_whole_new_text_touches_everything() -> None:
     assert LineMap.of(text_changes([t.TextDocumentContentChangeWholeDocument("x")])).touches(1, 1)
 

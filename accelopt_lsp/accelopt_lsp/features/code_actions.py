@@ -120,7 +120,7 @@ def _of_kernel(state: Document, kernel: KernelState, jobs: list[BackgroundJob]) 
     if state.untrusted is not None:
         return
     faster = change(kernel.before, kernel.shown) if kernel.shown is not None and not kernel.old else None
-    if faster is not None and faster.direction == "faster":
+    if faster is not None and faster.direction == "faster" and not kernel.is_accepted:
         yield offer("remember", where, kernel=name, faster=faster)
     if any(j.kind == "optimize" and j.kernel in (None, name) for j in jobs):
         return

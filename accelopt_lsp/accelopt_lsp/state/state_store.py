@@ -64,6 +64,11 @@ class KernelState:
         return tuple(s for s in fitting if s.base_hash == self.kernel.content_hash)
 
     @property
+    def is_accepted(self) -> bool:
+        """Whether the text as it is was accepted from a suggestion, whose pair the memory holds."""
+        return any(v.accepted and v.content_hash == self.kernel.content_hash for v in self.versions)
+
+    @property
     def outdated(self) -> tuple[Suggestion, ...]:
         """The suggestions made for an earlier text, best first."""
         return tuple(s for s in self.suggestions if s not in self.offers)
