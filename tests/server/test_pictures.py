@@ -152,3 +152,20 @@ async def test_commits_stand_in_the_history_of_a_trusted_folder(
         return len(rows) == 2 and "the first version" in rows[0]
 
     await editor.until(committed, "the commit at the first save")
+
+
+async def test_who_asks_before_the_file_is_read_is_told_of_its_charts(editor: Editor, tmp_path: Path) -> None:
+    """As a panel that was open when the server was started again."""
+    told = notifications(editor)
+    await editor.begin("vscode", tmp_path, pictures=True)
+    uri = (tmp_path / "k.py").as_uri()
+    assert names(await pictures(editor, {"uri": uri, "kernel": "silu"})) == []
+    editor.open(tmp_path / "k.py", KERNELS)
+
+    async def shown() -> bool:
+        return (
+            any(note.uri == uri for note in told)
+            and names(await pictures(editor, {"uri": uri, "kernel": "silu"})) != []
+        )
+
+    await editor.until(shown, "the charts")

@@ -42,6 +42,7 @@ export class PicturePanel implements vscode.Disposable {
   ) {
     this.listening = vscode.Disposable.from(
       server.onPictures((uri) => this.isOf(uri) && void this.refresh()),
+      server.onStarted(() => void this.refresh()), // a new server does not know that somebody looks
       vscode.window.onDidChangeTextEditorSelection(({ textEditor, selections }) => this.moved(textEditor, selections[0])),
       vscode.workspace.onDidChangeTextDocument(({ document }) => this.isOf(document.uri.toString()) && this.settle()),
     );

@@ -31,7 +31,7 @@ export class Server implements vscode.Disposable {
   /** More is known of the document at that address, whose charts are shown. */
   readonly onPictures = this.pictures.event;
   private readonly started = new vscode.EventEmitter<void>();
-  /** The server was started from `program`. */
+  /** The server runs, started from `program`. */
   readonly onStarted = this.started.event;
   program: FoundServer | undefined;
   private client: LanguageClient | undefined;
@@ -136,14 +136,15 @@ export class Server implements vscode.Disposable {
       client.onNotification('accelopt/save', ({ uri }: { uri: string }) => void save(uri));
       client.onRequest('accelopt/model/complete', complete);
       client.onDidChangeState(({ newState }) => {
-        if (newState === State.Stopped && this.client === client) {
+        if (newState === State.Running) {
+          this.started.fire(); // also where the client started it again after a crash
+        } else if (newState === State.Stopped && this.client === client) {
           this.status.show({ state: 'stopped', message: vscode.l10n.t('Not running'), detail: vscode.l10n.t('The server ended; its output has the reason.') });
         }
       });
       this.client = client;
-      await client.start();
       this.program = found;
-      this.started.fire();
+      await client.start();
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error);
       this.output.error(`The server could not be started: ${error}`);

@@ -33,7 +33,7 @@ function extension() {
   vscode.begin();
   const asked = [];
   const server = {
-    isRunning: true, onPictures: () => undefined,
+    isRunning: true, onPictures: () => undefined, onStarted: (listener) => { server.restarted = listener; },
     execute: async (name, argument) => { asked.push([name, argument]); return { kernel: 'silu', title: 'silu', note: '', schedule: false, charts: [chart] }; },
   };
   const panel = new pictures.PicturePanel({ extensionUri: 'file:///extension' }, server);
@@ -123,4 +123,16 @@ test('the server hears when nobody looks at a file\'s charts any more', async ()
   server.isRunning = false;
   vscode.person.panels[1].dispose();
   assert.equal(asked.filter(([, { shown }]) => shown === false).length, 2);
+});
+
+test('a server that was started again is asked for the charts of an open panel', async () => {
+  const { asked, server, look } = extension();
+  server.restarted();
+  assert.deepEqual(asked, [], 'nobody looks');
+  await look('file:///a.py');
+  vscode.person.panels[0].tell({ ready: true });
+  const before = asked.length;
+  server.restarted();
+  await until(() => asked.length > before);
+  assert.deepEqual(asked.slice(before).map(([name, { uri }]) => [name, uri]), [['pictures', 'file:///a.py']]);
 });

@@ -62,11 +62,11 @@ class PictureView:
         from accelopt_lsp.features.pictures import charts  # no editor that shows none pays for it
         from accelopt_lsp.features.search_tree import search_tree
 
+        self._shown.add(args.document())  # whose kernels may not be read yet
         state = self._state.get(args.document())
         kernel = _meant(state, args) if state is not None else None
         if state is None or kernel is None:
             return _without("", "There is no Triton or NKI kernel in this file.")
-        self._shown.add(state.uri)
         if state.uri not in self._looked:
             self._looked[state.uri] = _Beside()
             self._tasks.start(self._look(state))
