@@ -70,9 +70,21 @@ def _copies() -> list[PageRule]:
             ("vectors index HBM", "w = sbuf((32, 64))\nnisa.memset(w, 0.0)\ni = sbuf((32, 1), nl.uint32)\n"
              f"nisa.memset(i, 0)\n{one}(o, {AP.format('w', 'i', '')})"),
             ("gathers by software alone", f"{one}(o, {GATHER}, dge_mode=nisa.dge_mode.hwdge)"),
+            ("gathers by descriptors", f"{one}(o, {GATHER}, dge_mode=nisa.dge_mode.none)"),
+            ("vectors index the first dimension", f"{one}(o, {GATHER.replace('dim=0', 'dim=1')})"),
             ("one index for a partition", f"{one}(o, {AP.format('a', 'y[0:16]', '')})"),
             inputs=(ROWS, INDEX),
         ),
+    ]  # fmt: skip
+
+
+def _modes() -> list[PageRule]:
+    """AWS's DGE reference: indirect from NeuronCore-v3 on."""
+    return [
+        *forbidden("nisa.dma_copy", "o = sbuf((32, 64))", ("gathering needs trn2", f"nisa.dma_copy(o, {GATHER})"),
+                   core="trn1", inputs=(ROWS, INDEX)),
+        *page("nisa.dma_copy", *((f"{mode}, static", f"{OUT}\nnisa.dma_copy(o, a, dge_mode=nisa.dge_mode.{mode})", X, X)
+                                 for mode in ("none", "swdge", "unknown"))),
     ]  # fmt: skip
 
 
@@ -110,12 +122,16 @@ def _transposes() -> list[PageRule]:
              "axes=(3, 1, 2, 0))",
              deep[pick[:, 0]].transpose(3, 1, 2, 0), deep, pick),
         ),
+        PageRule(one, "no descriptors, as the DGE reference says", f"{two}\n{one}(o, a, dge_mode=nisa.dge_mode.none)",
+                 SIXTEEN.T, (SIXTEEN,), told=True),
+        PageRule(one, "from where a register says, by software",
+                 f"{two}\nr = nisa.register_alloc(16)\n{one}(o, a.ap(pattern=[[64, 16], [1, 64]], scalar_offset=r, "
+                 "indirect_dim=0), dge_mode=nisa.dge_mode.swdge)", HALVES[16:32].T, (HALVES,), told=True),
         *page(one, ("priority 3", f"{two}\n{one}(o, a, priority=3)", SIXTEEN.T, SIXTEEN), core="trn3"),
         *forbidden(
             one, two,
             ("other axes", f"{one}(o, a, axes=(0, 1))"),
             ("software descriptors", f"{one}(o, a, dge_mode=nisa.dge_mode.swdge)"),
-            ("no descriptors", f"{one}(o, a, dge_mode=nisa.dge_mode.none)"),
             ("not to HBM", f"h = hbm((64, 16), nl.float16)\n{one}(h, a)"),
             ("not to PSUM", f"p = psum((64, 16), nl.float16)\n{one}(p, a)"),
             ("as many dimensions", f"{one}(o.reshape((64, 1, 16)), a)"),
@@ -195,4 +211,4 @@ def _computations() -> list[PageRule]:
     ]  # fmt: skip
 
 
-RULES = (*_copies(), *_transposes(), *_computations())
+RULES = (*_copies(), *_modes(), *_transposes(), *_computations())

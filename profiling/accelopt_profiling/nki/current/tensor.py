@@ -301,10 +301,6 @@ class NkiTensor(Tile):
             return place.ap(pattern, offset, scalar_offset, vector_offset, indirect_dim)
         if self.positions is not None:
             self.machine.fault("unsupported", "An indirect view has no access pattern of its own.")
-        if scalar_offset is not None and vector_offset is not None:
-            self.machine.fault(
-                "unsupported", "An access pattern has a scalar_offset or a vector_offset, not both."
-            )
         start = self.offset + (0 if offset is None else as_int(offset))
         dims = tuple((as_int(num), as_int(step)) for step, num in pattern)
         self._check_pattern(start, dims, vector_offset is not None)

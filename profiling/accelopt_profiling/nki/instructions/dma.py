@@ -51,8 +51,12 @@ def _check_descriptors(machine: Machine, dge_mode: Any, engine: Any, *tiles: Til
     for tile in tiles:
         if not by_vector(tile):
             continue
-        if dge_mode is DgeMode.hwdge:
-            machine.fault("unsupported", "dma_copy gathers and scatters by dge_mode.swdge, not hwdge.")
+        if dge_mode in (DgeMode.hwdge, DgeMode.none):
+            machine.fault(
+                "unsupported", f"dma_copy gathers and scatters by dge_mode.swdge, not {dge_mode.name}."
+            )
+        if machine.limits.generation < 3:
+            machine.fault("unsupported", "dma_copy gathers and scatters from trn2 on (AWS's DGE reference).")
         if tile.block.info.memory is not MemorySpace.HBM:
             machine.fault("unsupported", "A vector_offset indexes a tensor in HBM.")
         index: Tile = getattr(tile, "index")  # noqa: B009  # a tile of today's dialect
@@ -185,9 +189,17 @@ def dma_transpose(dst: Any, src: Any, axes: Any, dge_mode: Any, oob_mode: Any) -
 
 
 def _direct_problem(machine: Machine, source: Tile, dge_mode: Any) -> str:
-    """Return what forbids a transpose without indices, "" if nothing does."""
-    if dge_mode not in (DgeMode.unknown, DgeMode.hwdge, None):
+    """Return what forbids a transpose without indices, "" if nothing does; AWS's DGE reference allows more modes."""
+    number = getattr(source, "addressing", "") == "number"
+    if dge_mode is DgeMode.swdge and not number:
         return "The descriptors of a transpose without indices are dge_mode.unknown or hwdge"
+    if dge_mode in (DgeMode.none, DgeMode.swdge):
+        machine.diagnostics.report(
+            "contradiction",
+            f"dma_transpose by dge_mode.{dge_mode.name}: AWS's DGE reference has it, its page of nisa.dma_transpose "
+            "only unknown and hwdge.",
+            "information",
+        )
     if dge_mode is not DgeMode.hwdge:
         return ""
     rows, *_, last = shape = source.shape
