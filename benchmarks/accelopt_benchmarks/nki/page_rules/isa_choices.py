@@ -266,6 +266,10 @@ def _segments() -> list[PageRule]:
                    ("int16 is not written", f"p = sbuf((1, 2, 8), nl.int16)\n{one}(p, x)", ids),
                    ("two values for each", f"p = sbuf((1, 8))\n{one}(p, x)", ids)),
         *page(count, ("the example of the page", f"{nine}\n{count}(o, x, 16, -1)", counted, flags),
+              ("all of what it writes into may be read", f"d = sbuf((32, 9), nl.int32)\n{count}(d, x, 16, -1)\n"
+               "e = sbuf((32, 9), nl.int32)\nnisa.dma_copy(e, d)\no = sbuf((1, 9), nl.int32)\n"
+               f"nisa.tensor_copy(o, e[0:1])",
+               counted[:1], flags),
               ("float32", f"{nine}\n{count}(o, x, 16, -1)", counted, flags.astype(np.float32))),
         *forbidden(count, nine, ("one more element", f"{count}(o[:, 0:8], x)", flags),
                    ("whole offsets", f"{count}(o, x, 0.5)", flags), ("whole padding", f"{count}(o, x, 0, -1.5)", flags),

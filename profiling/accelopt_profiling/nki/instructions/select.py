@@ -135,6 +135,9 @@ def nonzero_with_count(dst: Any, src: Any, index_offset: Any, padding_val: int) 
             "out-of-bounds",
             f"dst has one element a partition more than src: src is {tile.shape}, dst {target.shape}.",
         )
+    if not target.block.coverage.holds(target.box()):  # the page's example copies all of dst
+        machine.recorder.forbid_replay()
+        machine.memory.poison(target.block)
     read, written = (t[0 : t.shape[0] : _GPSIMD_PARTITIONS] for t in (tile, target))
     operands = [read, index_offset]
     return into(machine, written, "nonzero_with_count", (GPSIMD,), operands, _nonzero, padding_val, cost=read)
