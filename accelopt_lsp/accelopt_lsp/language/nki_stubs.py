@@ -82,6 +82,12 @@ class NkiInstruction:
         for name in ("NkiGrid", "NkiTileGrid", "NkiBlockGrid", "VirtualRegister", "NkiScalar")
     },
 }
+_GROUP = '''
+class ReplicaGroup:
+    """Groups of ranks that take part in a collective."""
+
+    def __init__(self, groups: Any) -> None: ...
+'''
 _MAKER = "def {}(function: Any = None, **options: Any) -> Kernel: ..."
 
 
@@ -90,13 +96,17 @@ def stubs(version: str) -> Mapping[str, str]:
     today, beta1 = f"NKI {version}", "NKI Beta 1, of neuronx-cc 2.26"
     parts = "from . import isa as isa, language as language, typing as typing\n"
     return {
-        "nki/__init__.pyi": _package(today, parts + "\n__version__: str\n", "jit trace")
+        "nki/__init__.pyi": _package(
+            today, f"from . import collectives as collectives\n{parts}\n__version__: str\n", "jit trace"
+        )
         + "def simulate(kernel: Any) -> Any: ...\n",
         "nki/language.pyi": _language("current", version, today),
         "nki/isa/__init__.pyi": _instructions("current", version, today),
         "nki/isa/constants.pyi": _choice_names("current", today),
         "nki/typing.pyi": _typing("current", version, today),
-        "nki/collectives.pyi": _open(today),
+        "nki/collectives.pyi": _module(
+            today, "import builtins\n", [_GROUP, *_functions("nki.collectives", "current", version)]
+        ) + _OPEN,
         "neuronxcc/__init__.pyi": _open(beta1),
         "neuronxcc/nki/__init__.pyi": _package(
             beta1, f"from . import compiler as compiler\n{parts}from .typing import tensor as tensor\n",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from accelopt_profiling.nki.operations.table import NkiDialect, Operation, table
+from accelopt_profiling.nki.operations.table import NkiDialect, Operation, full_name, table
 
 #: What relates the result to the operands.
 _SHAPES = {
@@ -45,6 +45,5 @@ def data_type(operation: Operation, dialect: NkiDialect) -> str:
 
 def page(operation: Operation, dialect: NkiDialect) -> str:
     """Return the address of AWS's page about a function."""
-    module, _, short = operation.name.partition(".")
-    package = table()["packages"]["current"][module]  # Beta 1's pages have that name too
-    return f"{table()['pages'][dialect]}{package}.{short}.html"
+    name = full_name(operation.name)  # Beta 1's pages have that name too
+    return f"{table()['pages'][dialect]}{name}.html"

@@ -7,6 +7,7 @@ not from what the emulator computes. Each module lists the rules of a group of f
 from __future__ import annotations
 
 from accelopt_benchmarks.nki.page_rules import (
+    collectives,
     isa_choices,
     isa_copies,
     isa_cores,
@@ -47,5 +48,6 @@ _MODULES = (
     language_tensors,
     language_tiles,
     random,
+    collectives,
 )
 RULES = tuple(rule for module in _MODULES for rule in module.RULES)

@@ -1,4 +1,4 @@
-"""The stand-in modules ``nki``, ``nki.language``, ``nki.isa`` and ``nki.typing``."""
+"""The stand-in modules ``nki``, ``nki.language``, ``nki.isa``, ``nki.collectives`` and ``nki.typing``."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any
 
 from accelopt_profiling.nki.current import language
+from accelopt_profiling.nki.current.collectives import ReplicaGroup
 from accelopt_profiling.nki.current.runtime_numbers import KernelNkiScalar, KernelRegister
 from accelopt_profiling.nki.current.tensor import KernelNkiTensor
 from accelopt_profiling.nki.current.versions import change, changes, emulated_version
@@ -42,6 +43,8 @@ def modules(launch: Launcher, version: str | None = None) -> dict[str, Any]:
         "NkiValidationError": NkiValidationError,
     }  # fmt: skip
     functions = bound_functions("current", "nisa", plain_numbers=True)
+    exchanges = bound_functions("current", "nki.collectives", plain_numbers=True)
+    collectives = _module("nki.collectives", {"ReplicaGroup": ReplicaGroup, **exchanges}, emulated)
     nisa = _module("nki.isa", {**choices("current"), **classes, **functions}, emulated)
     constants = constants_of("nki.isa", nisa)
     typing = Namespace("nki.typing", {"tensor": KernelNkiTensor, **TYPING})
@@ -49,11 +52,12 @@ def modules(launch: Launcher, version: str | None = None) -> dict[str, Any]:
         "nki",
         {
             "jit": jit, "trace": jit, "simulate": simulate, "language": nl, "isa": nisa, "typing": typing,
+            "collectives": collectives,
             "_accelopt_emulated": True, "__version__": f"{emulated}.0+emulated",
         },
         emulated,
     )  # fmt: skip
-    return {m.__name__: m for m in (nki, nl, nisa, constants, typing)}
+    return {m.__name__: m for m in (nki, nl, nisa, constants, typing, collectives)}
 
 
 def _module(name: str, names: dict[str, Any], version: str) -> Namespace:
