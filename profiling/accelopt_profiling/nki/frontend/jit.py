@@ -6,6 +6,7 @@ import ast
 import copy
 import functools
 import inspect
+import os
 import textwrap
 from collections.abc import Callable, Iterable
 from dataclasses import fields, is_dataclass
@@ -13,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from accelopt_profiling.measurement import Finding
 from accelopt_profiling.nki.compute.process_settings import collection_paused
 from accelopt_profiling.nki.data.block import Array
 from accelopt_profiling.nki.data.dtypes import as_dtype
@@ -28,6 +30,9 @@ from accelopt_profiling.ran import RunRecorder
 
 #: Notes what runs of the kernel that is launched.
 RECORDER = RunRecorder()
+
+#: The generation of the core of each platform that a kernel may name.
+_GENERATIONS = {"trn1": 2, "inf2": 2, "gen2": 2, "trn2": 3, "gen3": 3, "trn3": 4, "gen4": 4}
 
 #: Makes the machine for a launch and takes it back when the launch is over; set by ``emulated``.
 Launcher = Callable[[str], Machine]
@@ -70,11 +75,12 @@ class EmulatedKernel:
         writes_arguments: bool = False,
         tiles: frozenset[str] = frozenset(),
         read: Callable[[Callable[..., Any]], None] | None = None,
+        platform: str = "",
     ) -> None:
         functools.update_wrapper(self, function)
         self._read = read
         self.function, self._launch, self.dialect, self.grid = function, launch, dialect, grid
-        self.writes_arguments, self.tiles = writes_arguments, tiles
+        self.writes_arguments, self.tiles, self._platform = writes_arguments, tiles, platform
 
     def __getitem__(self, grid: Any) -> EmulatedKernel:
         """A size of 0 counts as 1: AWS's samples launch a single program so."""
@@ -94,6 +100,7 @@ class EmulatedKernel:
             writes_arguments=self.writes_arguments,
             tiles=tiles,
             read=self._read,
+            platform=self._platform,
         )
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -129,6 +136,7 @@ class EmulatedKernel:
     def _launched(self, machine: Machine, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         self.dialect(machine)
         machine.launched_on_a_grid = self.grid != (1,)
+        self._check_platform(machine)
         args, kwargs = self._with_flags(machine, args, kwargs)
         RECORDER.clear()
         names = [p.name for p in inspect.signature(self.function).parameters.values()]
@@ -160,6 +168,23 @@ class EmulatedKernel:
             outputs = _arrays_in([returned, [a.array for a in written if id(a.tile.block.info) in stored]])
             machine.results = [np.array(a) for a in outputs]
         return returned
+
+    def _check_platform(self, machine: Machine) -> None:
+        """Tell that the kernel, or the environment, names another core than the one that is emulated."""
+        line = inspect.unwrap(self.function).__code__.co_firstlineno
+        if self._platform and machine.version:
+            raise KernelFaultError(
+                "unsupported",
+                "nki.jit(platform_target=...) raises an error since NKI 0.3: NEURON_PLATFORM_TARGET_OVERRIDE names the "
+                f"target. For {self._platform} profile with --target.",
+                line,
+            )
+        named = self._platform or os.environ.get("NEURON_PLATFORM_TARGET_OVERRIDE", "")
+        generation = _GENERATIONS.get(named)
+        if generation is not None and generation != machine.limits.generation:
+            core = f"trn{machine.limits.generation - 1}"
+            told = f"{named} is named as target here; this is of {core}. Profile with --target trn{generation - 1}."
+            machine.findings.append(Finding("other-target", line, "warning", told))
 
     def _with_flags(
         self, machine: Machine, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -368,6 +393,9 @@ def decorator(
             return lambda f: jit(f, **options)
         if isinstance(function, EmulatedKernel):
             return function
-        return EmulatedKernel(function, launch, dialect, writes_arguments=writes_arguments, read=read)
+        platform = str(options.get("platform_target") or "")
+        return EmulatedKernel(
+            function, launch, dialect, writes_arguments=writes_arguments, read=read, platform=platform
+        )
 
     return jit
