@@ -185,8 +185,17 @@ def _names() -> list[PageRule]:
         *page("nisa.NkiInstruction",
               ("two producers", "o = sbuf(x.shape)\nf = nisa.memset(o, 0.0)\ng = nisa.tensor_copy(o, y)\n"
                "nisa.tensor_copy(o, x).depends_on(f, g)", X, X, Y),
+              ("a producer around a loop", "o = sbuf(x.shape)\nf = nisa.memset(o, 0.0)\ndef body(i):\n"
+               "    nisa.tensor_copy(o, x).depends_on(f)\nnl.fori_loop(0, 2, body)", X, X),
               ("a chain", "o = sbuf(x.shape)\nf = nisa.memset(o, 0.0)\ng = nisa.tensor_copy(o, y)\n"
                "nisa.tensor_copy(o, x).depends_on(f).depends_on(g)", X, X, Y)),
+        *forbidden("nisa.NkiInstruction", "o = sbuf(x.shape)\nnisa.memset(o, 0.0)\nlast = []",
+                   ("not out of a loop", "def body(i):\n    last.append(nisa.tensor_copy(o, x))\n"
+                    "nl.fori_loop(0, 2, body)\nnisa.tensor_copy(o, y).depends_on(last[0])"),
+                   ("not from one loop to another", "def body(i):\n    last.append(nisa.tensor_copy(o, x))\n"
+                    "def other(i):\n    nisa.tensor_copy(o, y).depends_on(last[0])\n"
+                    "nl.fori_loop(0, 2, body)\nnl.fori_loop(0, 2, other)"),
+                   ("instructions alone", "nisa.tensor_copy(o, x).depends_on(x)")),
     ]  # fmt: skip
 
 

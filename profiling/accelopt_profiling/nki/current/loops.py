@@ -27,10 +27,13 @@ def dynamic_range(start: Any, stop: Any = None, step: Any = 1) -> Iterator[Any]:
     _check_loop(machine, "dynamic_range", step)
     first, last = (0, start) if stop is None else (start, stop)
     machine.recorder.forbid_replay()
-    return (
-        handed_out(Register(i, frozen=True))
-        for i in range(_bound(machine, first), _bound(machine, last), step)
-    )
+    return _registers(machine, range(_bound(machine, first), _bound(machine, last), step))
+
+
+def _registers(machine: Machine, numbers: range) -> Iterator[Any]:
+    with machine.device_loop():
+        for i in numbers:
+            yield handed_out(Register(i, frozen=True))
 
 
 def _check_loop(machine: Machine, name: str, step: Any = 1) -> None:
@@ -62,9 +65,13 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any], Any], step: int 
     machine.recorder.forbid_replay()
     before = change("names", "nki.isa.NkiScalar", machine.version) is not None
     kind = Register if registers or before else _scalar
-    for i in range(_bound(machine, lower), _bound(machine, upper), step):
-        if body_fun(handed_out(kind(i))) is not None:
-            machine.fault("unsupported", "The body of fori_loop returns nothing; keep its state in a tensor.")
+    numbers = range(_bound(machine, lower), _bound(machine, upper), step)
+    with machine.device_loop():
+        for i in numbers:
+            if body_fun(handed_out(kind(i))) is not None:
+                machine.fault(
+                    "unsupported", "The body of fori_loop returns nothing; keep its state in a tensor."
+                )
 
 
 def _scalar(value: int) -> NkiScalar:
@@ -77,14 +84,15 @@ def while_loop(init: Any, body_fun: Callable[[Any], Any]) -> None:
     _check_loop(machine, "while_loop")
     machine.recorder.forbid_replay()
     condition = init
-    while True:
-        if not isinstance(condition, Register):
-            what = (
-                "init of while_loop"
-                if condition is init
-                else "body of while_loop returns the next condition: it"
-            )
-            machine.fault("unsupported", f"The {what} is a register, not {type(condition).__name__}.")
-        if not condition.needed():
-            return
-        condition = taken(body_fun(handed_out(Register(condition.value, condition.origin))))
+    with machine.device_loop():
+        while True:
+            if not isinstance(condition, Register):
+                what = (
+                    "init of while_loop"
+                    if condition is init
+                    else "body of while_loop returns the next condition: it"
+                )
+                machine.fault("unsupported", f"The {what} is a register, not {type(condition).__name__}.")
+            if not condition.needed():
+                return
+            condition = taken(body_fun(handed_out(Register(condition.value, condition.origin))))

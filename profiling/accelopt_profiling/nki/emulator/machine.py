@@ -103,6 +103,8 @@ class Machine(AssigningExecutor):
         ] = {}  # engine -> the state of its random numbers, where it drew any
         self.registers: dict[str, Any] = {}  # engine -> its accumulator registers, one per partition
         self.version = ""  # of the dialect, where it has versions
+        self.device_loops: tuple[int, ...] = ()  # those of the device that are running, by number
+        self.loop_count = 0
         # of the dialect: what Python's operators on tiles mean, and what allocates tensors
         self.operators: Callable[..., Tile] = _no_dialect
         self.create: Callable[..., Any] = _no_dialect
@@ -180,6 +182,17 @@ class Machine(AssigningExecutor):
                 replace(f, severity="warning", message=f"{f.message} {reached}") if f in read else f
                 for f in self.findings
             ]
+
+    @contextmanager
+    def device_loop(self) -> Iterator[None]:
+        """Run a loop of the device in the body."""
+        outside = self.device_loops
+        self.loop_count += 1
+        self.device_loops = (*outside, self.loop_count)
+        try:
+            yield
+        finally:
+            self.device_loops = outside
 
     def in_any_order(self, numbers: range) -> Iterable[int] | None:
         """Return the counters of a loop that promises to take any order, where it is to get another one; else

@@ -23,14 +23,24 @@ _WITHOUT_TENSORS = frozenset(("index", "query", "program"))
 
 
 class NkiInstruction:
-    """What an instruction of today's dialect gives back: others may be told to run after it."""
+    """What an instruction of today's dialect gives back: others may be told to run after it. ``loops`` are the device's
+    that it stands in, outermost first."""
 
-    __slots__ = ()
+    __slots__ = ("_loops",)
+
+    def __init__(self, loops: tuple[int, ...] = ()) -> None:
+        self._loops = loops
 
     def depends_on(self, *producers: NkiInstruction) -> NkiInstruction:
         """Return itself: the instructions of a trace are in an order that keeps every dependency."""
-        if not all(isinstance(producer, NkiInstruction) for producer in producers):
-            refuse("depends_on takes instructions: what calls of nki.isa give back.")
+        for producer in producers:
+            if not isinstance(producer, NkiInstruction):
+                refuse("depends_on takes instructions: what calls of nki.isa give back.")
+            if producer._loops != self._loops[: len(producer._loops)]:
+                refuse(
+                    "depends_on leads out of a loop of the device: both instructions stand in the same one, or the "
+                    "producer outside of it (AWS's page of nki.isa.NkiInstruction)."
+                )
         return self
 
 
@@ -38,8 +48,8 @@ class NkiValidationError(Exception):
     """The name under which the SDK tells a broken rule. A rule that is broken here ends the kernel instead."""
 
 
-#: All instructions are alike to a kernel.
-ISSUED = NkiInstruction()
+#: All instructions outside of the device's loops are alike to a kernel.
+_ISSUED = NkiInstruction()
 
 
 def bound_functions(dialect: NkiDialect, module: str, plain_numbers: bool = False) -> dict[str, Any]:
@@ -90,7 +100,8 @@ def bound(operation: Operation, dialect: NkiDialect) -> Callable[..., Any]:
     defaults = {
         p.name: default_value(p.default) for p in signature.parameters if not p.required and not p.ignored
     }
-    writes = operation.name.startswith("nisa.") and "dst" in signature.names
+    issues = dialect == "current" and operation.name.startswith("nisa.") and bool(operation.opcode)
+    silent = dialect == "beta1" and operation.name.startswith("nisa.") and "dst" in signature.names
     moves = operation.name.startswith("nisa.") and (operation.reads or operation.writes)
     demands = dialect == "current" and bool(operation.demands or moves)
     #: Whether a call names something that is ignored, by its number of positions and its names; only allowed calls.
@@ -111,7 +122,10 @@ def bound(operation: Operation, dialect: NkiDialect) -> Callable[..., Any]:
         if forms[form]:
             values = {name: value for name, value in values.items() if name not in ignored}
         result = function(**values)
-        return (None if dialect == "beta1" else ISSUED) if writes else result
+        if issues:
+            loops = current().device_loops
+            return NkiInstruction(loops) if loops else _ISSUED
+        return None if silent else result
 
     call.__name__ = call.__qualname__ = operation.short  # the name may be the ``op`` of an instruction
     call.__doc__ = operation.about
