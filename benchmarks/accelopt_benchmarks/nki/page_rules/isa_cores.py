@@ -25,6 +25,7 @@ def _cores() -> list[PageRule]:
         _together(barrier, "each writes a half", "h = hbm(x.shape)\n"
         f"nisa.dma_copy(h[16 * me : 16 * me + 16], x[16 * me : "
                   f"16 * me + 16])\n{barrier}(h, (0, 1))\no = sbuf(x.shape)\nnisa.dma_copy(o, h)", X),
+        _together(barrier, "of an argument", f"{barrier}(a, (0, 1))\no = x", X),
         *forbidden(
             barrier, HEAD,
             ("two cores", f"{barrier}(h, (0,))"),

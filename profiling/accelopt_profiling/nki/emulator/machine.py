@@ -165,6 +165,10 @@ class Machine(AssigningExecutor):
         self.arguments.append(LaunchArgument(tile, array, writable))
         return tile
 
+    def is_shared(self, tile: Tile) -> bool:
+        """Return whether all programs of the launch have the tensor: one in shared HBM, or an argument."""
+        return tile.block.info.shared or any(a.tile.block is tile.block for a in self.arguments)
+
     def output(self, tile: Tile) -> Array:
         """Return the values of a returned tensor as a plain array."""
         renew(self, tile.block)

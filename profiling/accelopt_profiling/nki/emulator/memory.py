@@ -13,7 +13,7 @@ from accelopt_profiling.nki.compute.deferred import DeferredSteps
 from accelopt_profiling.nki.compute.operations import copy_values
 from accelopt_profiling.nki.compute.step import ComputeStep
 from accelopt_profiling.nki.data.block import Array, Block
-from accelopt_profiling.nki.data.coverage import WRITTEN, WriteCoverage
+from accelopt_profiling.nki.data.coverage import WriteCoverage
 from accelopt_profiling.nki.data.dtypes import is_float
 from accelopt_profiling.nki.data.instruction import VECTOR, BlockInfo, Trace
 from accelopt_profiling.nki.data.layout import contiguous
@@ -106,11 +106,6 @@ class DeviceMemory:
             self._shared.append(tile)
         self.next_shared += 1
         return tile
-
-    def is_shared(self, tile: Tile) -> bool:
-        """Return whether all programs of a launch have the tensor: an output or an argument."""
-        block = tile.block
-        return block.coverage is WRITTEN or any(t.block is block for t in self._shared)
 
     def begin_program(self, first: bool) -> None:
         """Start the next program of a launch; the ``first`` one makes the shared outputs."""

@@ -357,7 +357,7 @@ def _off_chip(machine: Machine, value: Any) -> Any:
 def _check_output(machine: Machine, tile: Tile) -> None:
     """Check that a tensor that a kernel of today's dialect returns lies in shared HBM, or is an argument."""
     info = tile.block.info
-    if machine.version and not info.shared and not any(a.tile.block is tile.block for a in machine.arguments):
+    if machine.version and not machine.is_shared(tile):
         raise KernelFaultError(
             "unsupported",
             f"A kernel's output lies in nl.shared_hbm (NKI 0.3); this one of shape {tile.shape} does not.",

@@ -20,7 +20,7 @@ def core_barrier(data: Any, cores: Any, engine: Any) -> Any:
     if not isinstance(cores, (tuple, list)) or sorted(cores) != [0, 1]:
         machine.fault("unsupported", f"core_barrier is for the cores (0, 1), not for {cores!r}.")
     tile = machine.operand(data, "data")
-    if tile.block.info.memory is not MemorySpace.HBM or not machine.memory.is_shared(tile):
+    if tile.block.info.memory is not MemorySpace.HBM or not machine.is_shared(tile):
         machine.fault("unsupported", "core_barrier waits for data in nl.shared_hbm.")
     if prod(machine.grid) > 1:
         _meet(machine, "core_barrier", None)
