@@ -110,15 +110,19 @@ def _search(editor: StdioEditor, uri: str) -> None:
 def _growth(samples: list[dict[str, Held]], how: str) -> Iterator[GoalResult]:
     """Yield the growth of memory, handles and threads from the first third of the samples to the last."""
     third = max(1, len(samples) // 3)
-    for place, (what, unit, flat) in enumerate(
-        (("memory", "MB", _FLAT_MB), ("file handles", "handles", 2), ("threads", "threads", 2))
-    ):
-        totals = [sum(h[place] for h in sample.values()) for sample in samples]
+    kinds = (
+        ("anonymous_mb", "memory", "MB", _FLAT_MB),
+        ("handles", "file handles", "handles", 2),
+        ("threads", "threads", "threads", 2),
+    )
+    for place, what, unit, flat in kinds:
+        totals = [sum(getattr(h, place) for h in sample.values()) for sample in samples]
         grown = statistics.median(totals[-third:]) - statistics.median(totals[:third])
         parts = []
         for name in ("server", "parser", "engine", "worker", "step"):
             first, last = (
-                [s[name][place] for s in part if name in s] for part in (samples[:third], samples[-third:])
+                [getattr(s[name], place) for s in part if name in s]
+                for part in (samples[:third], samples[-third:])
             )
             if first and last:
                 parts.append(f"{name} {statistics.median(first):.0f} to {statistics.median(last):.0f}")
@@ -135,12 +139,9 @@ def _growth(samples: list[dict[str, Held]], how: str) -> Iterator[GoalResult]:
 
 def _by_role(pid: int) -> dict[str, Held]:
     """Return what the processes below ``pid`` hold together, by what they are."""
-    sums: dict[str, Held] = defaultdict(lambda: Held(0.0, 0, 0))
+    sums: dict[str, Held] = defaultdict(lambda: Held(0.0, 0.0, 0, 0))
     for process in process_tree(pid):
-        one, more = sums[role(process)], held(process)
-        sums[role(process)] = Held(
-            one.memory_mb + more.memory_mb, one.handles + more.handles, one.threads + more.threads
-        )
+        sums[role(process)] = sums[role(process)].plus(held(process))
     return dict(sums)
 
 

@@ -10,11 +10,22 @@ from typing import NamedTuple
 
 
 class Held(NamedTuple):
-    """``memory_mb`` is proportional: a page that several processes share counts in parts."""
+    """``memory_mb`` is proportional: a page that several processes share counts in parts. ``anonymous_mb`` is its part
+    that no file holds: pages of libraries count more whenever another program of the machine that mapped them ends.
+    """
 
     memory_mb: float
+    anonymous_mb: float
     handles: int
     threads: int
+
+    def plus(self, other: Held) -> Held:
+        return Held(
+            self.memory_mb + other.memory_mb,
+            self.anonymous_mb + other.anonymous_mb,
+            handles=self.handles + other.handles,
+            threads=self.threads + other.threads,
+        )
 
 
 def process_tree(pid: int) -> Iterator[int]:
@@ -44,11 +55,12 @@ def held(pid: int) -> Held:
     """Return what one process holds; nothing where it has ended."""
     try:
         lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
-        memory = next(int(line.split()[1]) for line in lines if line.startswith("Pss:"))
+        sizes = {line.split()[0]: int(line.split()[1]) / 1024 for line in lines[1:]}
+        anonymous = sizes["Pss_Anon:"] + sizes["Pss_Shmem:"]
         tasks = len(os.listdir(f"/proc/{pid}/task"))
-        return Held(memory / 1024, len(os.listdir(f"/proc/{pid}/fd")), tasks)
-    except (OSError, StopIteration):
-        return Held(0.0, 0, 0)
+        return Held(sizes["Pss:"], anonymous, len(os.listdir(f"/proc/{pid}/fd")), tasks)
+    except OSError:
+        return Held(0.0, 0.0, 0, 0)
 
 
 def memory_mb(pid: int) -> float:
