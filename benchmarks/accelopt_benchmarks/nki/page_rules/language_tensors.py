@@ -52,6 +52,11 @@ def _creation() -> list[PageRule]:
             PageRule(call, "no string for a buffer", f"o = {call}((32, 64), {at}nl.float32, buffer='sbuf')", None,
                  (X,)),
         ]  # fmt: skip
+    rules.append(
+        PageRule(
+            "nl.full", "no fraction of integers", "o = nl.full((32, 8), 2.5, dtype=nl.int32)", None, (X,)
+        )
+    )
     out = f"{new('r', buffer='{}')}\nnisa.dma_copy(r, x)\nreturn r"
     return [
         *rules,

@@ -180,6 +180,7 @@ def _moves() -> list[PageRule]:
              "o = nl.copy(nl.expand_dims(x, 1))\nassert o.shape == (32, 1, 64)", X[:, None], (X,)),
         PageRule("nl.expand_dims", "at the end, by name", "o = nl.copy(nl.expand_dims(x=x, axis=2))", X[..., None],
              (X,)),
+        PageRule("nl.expand_dims", "not before the partitions", "o = nl.copy(nl.expand_dims(x, 0))", None, (X,)),
         PageRule("nl.expand_dims", "a place that exists", "o = nl.copy(nl.expand_dims(x, 4))", None, (X,)),
         PageRule("nl.gather_flattened", "by free position", "o = nl.gather_flattened(x, y)",
              np.take_along_axis(X, PLACES.astype(int), 1), (X, PLACES)),
@@ -193,6 +194,10 @@ def _moves() -> list[PageRule]:
              np.uint32(1))),
         PageRule("nl.ds", "a slice of size elements", "o = nl.copy(x[:, nl.ds(16, 8)])", X[:, 16:24], (X,)),
         PageRule("nl.ds", "of partitions", "o = nl.copy(x[nl.ds(0, 8), :])", X[:8], (X,)),
+        PageRule("nl.ds", "from a register", "r = nisa.register_alloc(8)\no = nl.copy(x[:, nl.ds(r, 8)])", X[:, 8:16],
+             (X,)),
+        PageRule("nl.ds", "from no tensor", "i = nl.full((1, 1), 8, dtype=nl.int32)\no = nl.copy(x[:, nl.ds(i, 8)])",
+             None, (X,)),
         PageRule("nl.ds", "inside of the tensor", "o = nl.copy(x[:, nl.ds(60, 8)])", None, (X,)),
     ]  # fmt: skip
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from accelopt_profiling.nki.compute.operations import copy_values
 from accelopt_profiling.nki.current import grids
-from accelopt_profiling.nki.current.runtime_numbers import DynamicSlice, told_gone
+from accelopt_profiling.nki.current.runtime_numbers import DynamicSlice, RuntimeNumber, told_gone
 from accelopt_profiling.nki.current.tensor import KernelNkiTensor, NkiTensor
 from accelopt_profiling.nki.data.instruction import SCALAR, VECTOR
 from accelopt_profiling.nki.data.memory_space import SBUF, Buffer, MemorySpace
@@ -96,6 +96,8 @@ def create(shape: Any, dtype: Any, buffer: Any, name: str, fill: Any) -> Tile:
     if any(n < 1 for n in sizes):
         machine.fault("out-of-bounds", f"The shape {sizes} has no elements.")
     kind = data_type(dtype)
+    if kind.kind in "iu" and isinstance(fill, (float, np.floating)) and fill != int(fill):
+        machine.fault("unsupported", f"{fill} is no value of {kind.name}.")
     if place.shared and fill is None:
         return machine.memory.shared(sizes, kind, name)
     tile = machine.memory.allocate(sizes, kind, place.memory, name, machine.number(fill))
@@ -191,7 +193,12 @@ affine_range, sequential_range, static_range = map(
 def ds(start: Any, size: int) -> Any:
     """Return a slice of ``size`` elements from ``start``, which may be a number of the device."""
     if isinstance(start, Handle):
-        return handed_out(DynamicSlice(taken(start), as_int(size)))
+        number = taken(start)
+        if not isinstance(number, RuntimeNumber):
+            current().fault(
+                "unsupported", "nl.ds starts at a whole number or a register; load a tensor's into one."
+            )
+        return handed_out(DynamicSlice(number, as_int(size)))
     return slice(start, start + size)
 
 
@@ -262,7 +269,9 @@ def broadcast_to(x: Tile, shape: Sequence[int], dtype: Any = None) -> Tile:
 
 
 def expand_dims(x: Tile, axis: int) -> Tile:
-    """Add a dimension of size 1."""
+    """Add a dimension of size 1; on the chip dimension 0 stays the partitions."""
+    if axis in (0, -len(x.shape) - 1) and x.block.info.memory is not MemorySpace.HBM:
+        current().fault("unsupported", "On the chip dimension 0 is the partitions: nothing comes before it.")
     return language.expand_dims(x, axis)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import partial
+from functools import partial, wraps
 from typing import Any
 
 from accelopt_profiling.nki.current import language
@@ -19,6 +19,7 @@ from accelopt_profiling.nki.frontend.binding import (
 from accelopt_profiling.nki.frontend.handle import TYPING
 from accelopt_profiling.nki.frontend.jit import Launcher, decorator
 from accelopt_profiling.nki.frontend.namespace import Namespace, constants_of
+from accelopt_profiling.nki.frontend.torch_tensors import in_torch, is_torch
 from accelopt_profiling.nki.replay.range_loops import observe
 
 
@@ -34,8 +35,15 @@ def modules(launch: Launcher, version: str | None = None) -> dict[str, Any]:
     )
 
     def simulate(kernel: Any) -> Any:
-        """Return the kernel as a function of NumPy arrays, as the SDK's own simulator makes it."""
-        return jit(kernel)
+        """Return the kernel as a function of NumPy arrays or torch's tensors, which returns what it takes."""
+        simulated = jit(kernel)
+
+        @wraps(simulated)
+        def call(*args: Any, **named: Any) -> Any:
+            result = simulated(*args, **named)
+            return in_torch(result) if any(map(is_torch, (*args, *named.values()))) else result
+
+        return call
 
     nl = _module("nki.language", {**language.constants(), **bound_functions("current", "nl", True)}, emulated)
     classes = {

@@ -26,6 +26,7 @@ from accelopt_profiling.nki.emulator.machine import LaunchArgument, Machine, run
 from accelopt_profiling.nki.emulator.peak_usage import overflow
 from accelopt_profiling.nki.emulator.tile import Tile
 from accelopt_profiling.nki.frontend.handle import handed_out, taken
+from accelopt_profiling.nki.frontend.torch_tensors import from_torch, is_torch
 from accelopt_profiling.ran import RunRecorder
 
 #: Notes what runs of the kernel that is launched.
@@ -236,7 +237,7 @@ class EmulatedKernel:
         """Return an argument as the kernel gets it: an array as a tensor in HBM, also inside of a sequence, a
         dictionary or an object of a data class."""
         if _is_array(value):
-            array = value if isinstance(value, np.ndarray) else _from_torch(value)
+            array = value if isinstance(value, np.ndarray) else from_torch(value)
             if machine.version and machine.limits.generation < 4 and array.dtype.name == "float8_e4m3fn":
                 array = array.astype(
                     as_dtype("float8_e4m3")
@@ -264,9 +265,7 @@ class EmulatedKernel:
 
 def _is_array(value: Any) -> bool:
     """Tell that a launch makes a tensor of ``value``: an array with dimensions, or one of torch."""
-    return bool(isinstance(value, np.ndarray) and value.ndim) or (
-        hasattr(value, "detach") and hasattr(value, "numpy")
-    )
+    return bool(isinstance(value, np.ndarray) and value.ndim) or is_torch(value)
 
 
 def described(value: Any) -> str:
@@ -328,15 +327,6 @@ def _like(value: Any) -> Any:
         values = [_like(v) for v in value]
         return type(value)(*values) if hasattr(value, "_fields") else type(value)(values)
     return np.empty(value.shape, value.dtype) if isinstance(value, np.ndarray) else value
-
-
-def _from_torch(tensor: Any) -> Any:
-    tensor = tensor.detach().cpu()
-    if str(tensor.dtype) == "torch.bfloat16":
-        import torch
-
-        return tensor.view(torch.int16).numpy().view(as_dtype("bfloat16"))
-    return tensor.numpy()
 
 
 def _result(machine: Machine, value: Any) -> Any:
