@@ -113,6 +113,13 @@ def _columns() -> list[PageRule]:
             f"nisa.{name}", rows, ("no columns by index here", call), core="trn3", inputs=(X, _INDEX, Y))),
         *forbidden("nisa.tensor_copy", rows, ("GpSimdE has no columns by index",
                    f"nisa.tensor_copy(o, {_VIEW}, engine=nisa.engine.gpsimd)"), core="trn3", inputs=(X, _INDEX)),
+        *forbidden("nisa.tensor_copy", "p = psum(x.shape)\nnisa.tensor_copy(p, x)\no = x", *(
+                   ("ScalarE does not scatter into PSUM", call) for call in (
+                       "nisa.tensor_copy(p.indirect(y, 32), x[:, 0:32], engine=nisa.engine.scalar)",
+                       "nisa.activation(p.indirect(y, 32), nl.exp, x[:, 0:32])")), core="trn3", inputs=(X, _INDEX)),
+        *page("nisa.tensor_copy", ("VectorE scatters into PSUM", "p = psum(x.shape)\nnisa.memset(p, 0.0)\n"
+              "nisa.tensor_copy(p.indirect(y, 32), z[:, 0:32], engine=nisa.engine.vector)\no = sbuf(x.shape)\n"
+              "nisa.tensor_copy(o, p)", spread, X, _INDEX, Y), core="trn3"),
         *forbidden("nisa.tensor_copy", rows, ("columns by index need trn3", f"nisa.tensor_copy(o, {_VIEW})"),
                    inputs=(X, _INDEX)),
         *forbidden("nisa.tensor_copy", "o = sbuf((16, 32))",

@@ -128,6 +128,7 @@ def _indices() -> list[PageRule]:
             ("indices are a column", f"w = sbuf((32, 2), nl.uint32)\nnisa.memset(w, 0)\n"
              f"{call.format('vector_offset=w')}"),
             ("a number is one element", f"w = sbuf((1, 2), nl.uint32)\nnisa.memset(w, 0)\n{single}"),
+            ("a number lies in SBUF", single.replace("=w", "=b[0:1]")),
             inputs=(ROWS, INDEX),
         ),
         *forbidden("nisa.dma_copy", OUT, ("no unique_indices any more", "nisa.dma_copy(o, x, unique_indices=True)")),

@@ -324,8 +324,8 @@ class NkiTensor(Tile):
         machine = self.machine
         self._check_direct()
         if isinstance(index, Tile):
-            if index.size != 1:
-                machine.fault("unsupported", f"An offset is one number; the tensor here has {index.size}.")
+            if index.size != 1 or index.block.info.memory is not MemorySpace.SBUF:
+                machine.fault("unsupported", f"An offset is one number in SBUF or a register, not {index}.")
             values = machine.index_values(index)
             index = RuntimeNumber(None if values is None else int(values.reshape(-1)[0]), index)
         elif not isinstance(index, RuntimeNumber):

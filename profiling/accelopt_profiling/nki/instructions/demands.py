@@ -22,6 +22,7 @@ from accelopt_profiling.nki.data.loop_counter import plain
 from accelopt_profiling.nki.data.memory_space import MemorySpace
 from accelopt_profiling.nki.emulator.machine import Machine
 from accelopt_profiling.nki.emulator.tile import Tile
+from accelopt_profiling.nki.instructions.enums import NkiEngine
 from accelopt_profiling.nki.operations.table import Operation, full_name
 
 _MEMORIES = frozenset(memory.value for memory in MemorySpace)
@@ -41,6 +42,8 @@ def check_demands(machine: Machine, operation: Operation, values: Mapping[str, A
                 "unsupported",
                 f"{operation.name} takes no indirect {name} (AWS's page of {operation.name} in nki.isa).",
             )
+        if name in operation.writes:
+            _check_scatter(machine, operation, value, values.get("engine"))
         if operation.engines != ("dma",) and value.block.info.memory is not MemorySpace.HBM:
             _check_partitions(machine, operation, name, value)
     for names, rule in operation.demands:
@@ -54,6 +57,14 @@ def check_demands(machine: Machine, operation: Operation, values: Mapping[str, A
             machine.fault(
                 "unsupported", f"{operation.name}: {problem} (AWS's page of {full_name(operation.name)})."
             )
+
+
+def _check_scatter(machine: Machine, operation: Operation, target: Tile, engine: Any) -> None:
+    """Check that ScalarE does not scatter into PSUM."""
+    scalar = operation.engines == ("scalar",) or engine is NkiEngine.scalar
+    columns = getattr(target, "addressing", "") == "columns"
+    if scalar and columns and target.block.info.memory is MemorySpace.PSUM:
+        machine.fault("unsupported", f"{operation.name} on ScalarE does not scatter into PSUM.")
 
 
 def _check_partitions(machine: Machine, operation: Operation, name: str, tile: Tile) -> None:
