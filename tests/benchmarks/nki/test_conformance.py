@@ -27,10 +27,17 @@ def test_what_does_not_hold_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
         right,
         replace(right, expected=right.expected + np.float32(1), text="another value"),
         replace(right, expected=None, text="is forbidden"),
+        replace(right, told=True, text="is warned of"),
         replace(right, statements="o = nl.no_such_function(x)", text="is documented"),
         replace(right, statements="o = 1 / 0", text="ends in an error"),
     )
     monkeypatch.setattr(page_rules, "RULES", rules)
     outcome = CliRunner().invoke(nki, ["conformance", "--json"], standalone_mode=False)
-    for rule in ("differs: 256 of 256", "accepted", "refused: ", "fails: ZeroDivisionError"):
+    for rule in (
+        "differs: 256 of 256",
+        "accepted",
+        "accepted: nothing is told of it",
+        "refused: ",
+        "fails: ZeroDivisionError",
+    ):
         assert rule in outcome.output
