@@ -13,6 +13,7 @@ from accelopt_benchmarks.nki.page_rules.rule import (
     WHOLE,
     PageRule,
     X,
+    Y,
     forbidden,
     page,
     rounded,
@@ -76,6 +77,33 @@ def _registers() -> list[PageRule]:
         *page("nisa.tensor_scalar_reduce", ("the identity of a maximum is -inf", f"{head}"
               "nisa.tensor_scalar_reduce(d, x, nl.add, -1e30, nl.maximum, o)",
               (X + np.float32(-1e30)).max(1, keepdims=True), X)),
+    ]  # fmt: skip
+
+
+def _by_magnitude() -> list[PageRule]:
+    """Release notes of NKI 0.4 and nki.language.abs_max: compared by magnitude, with the sign; square and relu."""
+    rows, one = (
+        "d = sbuf(x.shape)\no = sbuf((32, 1))\n",
+        "nisa.tensor_scalar_reduce(d, x, nl.{}, {}, nl.add, o)",
+    )
+    larger, lines = np.where(np.abs(X) > 1, X, 1), np.arange(32)
+    chain = (
+        "nisa.activate2(d, nl.copy, x, 0.0, 0.0, nl.bypass, nl.bypass, reduce_op=nl.{}, reduce_res=o, "
+        "reduce_cmd=nisa.reduce_cmd.reset_reduce)"
+    )
+    return [
+        *page("nisa.tensor_scalar", ("abs_max", f"{OUT}\nnisa.tensor_scalar(o, x, nl.abs_max, 1.0)", larger, X),
+         core="trn3"),
+        *page("nisa.tensor_tensor", ("abs_min", f"{OUT}\nnisa.tensor_tensor(o, x, y, nl.abs_min)",
+                                     np.where(np.abs(X) < np.abs(Y), X, Y), X, Y), core="trn3"),
+        *page("nisa.tensor_scalar_reduce",
+              ("abs_max", rows + one.format("abs_max", 1.0), larger.sum(1, keepdims=True), X),
+              ("square", rows + one.format("square", None), (X * X).sum(1, keepdims=True), X),
+              ("relu", rows + one.format("relu", 0), np.maximum(X, 0).sum(1, keepdims=True), X), core="trn3"),
+        *page("nisa.activate2",
+              ("abs_max reduces", rows + chain.format("abs_max"), X[lines, np.abs(X).argmax(1)][:, None], X),
+              ("abs_min reduces", rows + chain.format("abs_min"), X[lines, np.abs(X).argmin(1)][:, None], X),
+               core="trn3"),
     ]  # fmt: skip
 
 
@@ -145,4 +173,4 @@ def _indices() -> list[PageRule]:
     ]  # fmt: skip
 
 
-RULES = (*_exact(), *_registers(), *_shapes(), *_indices())
+RULES = (*_exact(), *_registers(), *_by_magnitude(), *_shapes(), *_indices())
