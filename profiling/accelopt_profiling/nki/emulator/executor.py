@@ -365,7 +365,7 @@ class Executor:
         result: Tile | None = None
         for start in range(0, columns, width):
             instruction = self.stream.emit("nc_matmul", (TENSOR,), source)
-            instruction.partitions, instruction.free = wanted[0], min(width, columns - start)
+            instruction.partitions, instruction.free = source.shape[0], min(width, columns - start)
             instruction.stationary = wanted[0]
             instruction.onezero = True
             instruction.reads.append(source.region())

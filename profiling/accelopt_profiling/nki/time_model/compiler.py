@@ -15,9 +15,17 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
 
 from accelopt_profiling.nki.data.coverage import Box
-from accelopt_profiling.nki.data.instruction import SCALAR, BlockInfo
+from accelopt_profiling.nki.data.instruction import (
+    SCALAR,
+    TENSOR,
+    VECTOR,
+    BlockInfo,
+    Region,
+    TracedInstruction,
+)
 from accelopt_profiling.nki.data.memory_space import MemorySpace
 from accelopt_profiling.nki.time_model.step import Kinds, ScheduledStep
 
@@ -26,6 +34,42 @@ _SHAREABLE = ("load", "nc_matmul", "tensor_copy", "tensor_tensor")
 #: VectorE's results of one line that are kept at once, not computed again. AWS's fused mamba tutorial: 32 tiles of
 #: delta * u are computed for each state (v1), 1 and 16 are not (v2, and v3 with 8192 steps).
 _KEPT_RESULTS = 16
+
+
+def transposed_loads(instructions: list[TracedInstruction], side: int) -> list[TracedInstruction]:
+    """Return the program with each transposed load of elements of four bytes as the load of the rows as they lie, a
+    transpose on TensorE for each ``side`` of them, and the copies of these from PSUM."""
+    program: list[TracedInstruction] = []
+    for i in instructions:
+        if i.opcode != "load" or not i.transpose or i.itemsize != 4:
+            program.append(i)
+            continue
+        (block, box), columns, rows = i.writes[0], i.partitions, i.free
+        staging = BlockInfo(
+            -1, MemorySpace.SBUF, (min(rows, side), -(-rows // side) * columns), 4, "", i.line, False
+        )
+        load = i.copy()
+        load.transpose, load.descriptors, load.writes = False, rows, [_all(staging)]
+        program.append(load)
+        for first in range(0, rows, side):
+            last = min(first + side, rows)
+            turned = BlockInfo(-1, MemorySpace.PSUM, (columns, last - first), 4, "", i.line, False)
+            product = TracedInstruction("nc_matmul", (TENSOR,), i.line, last - first, last - first)
+            product.transpose = product.onezero = True
+            product.stationary = columns
+            at = first // side * columns
+            product.reads = [(staging, ((0, last - first), (at, at + columns)))]
+            product.writes = [_all(turned)]
+            copy = TracedInstruction("tensor_copy", (VECTOR, SCALAR), i.line, columns, last - first)
+            copy.psum_inputs, copy.reads = 1, [_all(turned)]
+            part = (*box[:-1], (box[-1][0] + first, box[-1][0] + last))
+            copy.writes = [(block, part)]
+            program += [product, copy]
+    return program
+
+
+def _all(block: BlockInfo) -> Region:
+    return block, tuple((0, n) for n in block.shape)
 
 
 def operands_in_psum(steps: list[ScheduledStep], kinds: Kinds, bank: int) -> list[ScheduledStep]:
@@ -97,34 +141,47 @@ def _most_at_once(changes: list[tuple[int, int]]) -> int:
 class _Value:
     """The content of a tile, as the computation of each part of it."""
 
-    __slots__ = ("last_write", "parts", "resolved", "same")
+    __slots__ = ("last_write", "line", "loaded", "parts", "resolved", "same", "visit")
 
     def __init__(self) -> None:
         self.parts: list[tuple[Box, Hashable]] = []
         self.last_write = -1
         self.resolved = False
         self.same: Hashable = None  # equal for tiles with equal content; None: not known to repeat
+        self.line = self.visit = 0
+        self.loaded = False
 
 
-def share(steps: list[ScheduledStep], room: int) -> tuple[list[ScheduledStep], dict[int, int]]:
+@dataclass
+class _First:
+    """A content's number, the tile that has it first, and when it was made again last."""
+
+    number: int
+    block: BlockInfo
+    line: int = 0
+    visit: int = 0
+
+
+def share(
+    steps: list[ScheduledStep], room: int, across_loops: bool = True
+) -> tuple[list[ScheduledStep], dict[int, int]]:
     """Drop steps that compute again what a tile already holds, and let readers use that tile.
 
-    ``room``: usable bytes of SBUF per partition. Returns the steps that are left, and the bytes of loads that were
-    dropped by the ``ident`` of the tile that is used instead; 0 where nothing reads what was loaded.
+    ``room``: usable bytes of SBUF per partition; ``across_loops`` as in ``Compiler``. Returns the steps that are left,
+    and the bytes of loads that were dropped by the ``ident`` of the tile that is used instead; 0 where nothing reads
+    what was loaded.
     """
-    sharing = _Sharing(steps)
+    sharing = _Sharing(steps, across_loops)
     sharing.number_values()
     sharing.keep_repeats_that_are_too_many(room)
     return sharing.apply()
 
 
 class _Sharing:
-    def __init__(self, steps: list[ScheduledStep]) -> None:
-        self.steps = steps
+    def __init__(self, steps: list[ScheduledStep], across_loops: bool) -> None:
+        self.steps, self.across_loops, self.numbers = steps, across_loops, 0
         self.values: dict[BlockInfo, _Value] = {}
-        self.first: dict[
-            Hashable, tuple[Hashable, BlockInfo]
-        ] = {}  # content -> its number, the tile that has it first
+        self.first: dict[Hashable, _First] = {}  # by content
         self.instead: dict[BlockInfo, BlockInfo] = {}
         self.writers: dict[BlockInfo, list[ScheduledStep]] = defaultdict(list)
         for number, step in enumerate(steps):
@@ -139,12 +196,19 @@ class _Sharing:
         }  # fmt: skip
 
     def number_values(self) -> None:
+        visits: dict[int, int] = defaultdict(int)
+        before = -1
         for number, step in enumerate(self.steps):
+            if step.line != before:
+                before = step.line
+                visits[before] += 1
             for block, _ in step.reads:
                 self._resolve(block, number)
             key = self._key(step)
             for block, box in step.writes:
-                self.values[block].parts.append((box, key))
+                value = self.values[block]
+                value.parts.append((box, key))
+                value.line, value.visit, value.loaded = step.line, visits[step.line], step.opcode == "load"
 
     def _resolve(self, block: BlockInfo, number: int) -> Hashable:
         """Return the content of a tile at its first read; a tile that is written again later has none that
@@ -158,12 +222,21 @@ class _Sharing:
             if written and value.parts and all(key is not None for _, key in value.parts):
                 content = (block.shape, block.free_bytes, block.memory, tuple(value.parts))
                 first = self.first.get(content)
-                if first is None:
-                    first = self.first[content] = (len(self.first), block)
+                if first is None or not self._follows(value, first):
+                    self.numbers += 1
+                    first = self.first[content] = _First(self.numbers, block)
                 else:
-                    self.instead[block] = first[1]
-                value.same = first[0]
+                    self.instead[block] = first.block
+                first.line, first.visit = value.line, value.visit
+                value.same = first.number
         return value.same
+
+    def _follows(self, value: _Value, first: _First) -> bool:
+        """Return whether a value may be shared with what made its content last: of others than loads, where it was
+        made in the iteration before, so that it does not change in the innermost loop."""
+        return (
+            self.across_loops or value.loaded or (value.line == first.line and value.visit <= first.visit + 1)
+        )
 
     def _key(self, step: ScheduledStep) -> Hashable:
         instruction = step.instruction

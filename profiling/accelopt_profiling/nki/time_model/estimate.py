@@ -138,7 +138,7 @@ def estimate(trace: Trace, hardware: Hardware, compiler: Compiler | None = None)
         bound = "latency"
     return TimeEstimate(
         us,
-        us * hardware.low,
+        low_us=max(0.0, us - plan.half_clock_ns / 1000) * hardware.low,
         high_us=us * hardware.high,
         roofline_us=roofline,
         percent_of_peak=100 * roofline / us if us else 0.0,

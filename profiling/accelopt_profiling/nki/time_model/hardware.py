@@ -18,6 +18,9 @@ class Compiler:
     queues, may still be filled. ``rotates_overwritten`` tells that a tile which is overwritten as a whole gets another
     buffer. ``buffers`` is how many tiles of one allocation the compiler keeps for each that is
     alive at once. ``reserve_bytes`` (per partition) stay free where tiles are spilled, so that transfers can run ahead.
+    ``transposes_loads``: a transposed load of float32 is a load and a transpose on TensorE. ``shares_across_loops``: a
+    value that is made again is kept also where other values are made in between. ``generates_descriptors``: each
+    transfer is issued while the kernel runs (DGE), so it keeps all queues waiting.
     """
 
     shares_values: bool = False
@@ -26,6 +29,9 @@ class Compiler:
     psum_operands: bool = False
     scalar_first: bool = False
     rotates_overwritten: bool = False
+    transposes_loads: bool = False
+    shares_across_loops: bool = True
+    generates_descriptors: bool = True
     buffers: float = 2.0
     reserve_bytes: int = 0
     lookahead: int = 0
@@ -63,11 +69,15 @@ class Hardware:
     dma_gbps: float
     shared_gbps: float
     descriptor_ns: float
+    piece_bytes: float
     dma_latency_ns: float
     transfer_ns: float
     launch_ns: float
     fp32_overhead: float
     vector_result_ns: float
+    pair_cycles: float
+    full_clock_use: float
+    clock_window_ns: float
     bf16_copy_speedup: float
     bf16_copy_speedup_psum: float
     bf16_pair_speedup: float
@@ -128,7 +138,8 @@ def hardware(name: str) -> Hardware:
         bf16_tflops=value("peaks", "matmul_bf16_tflops"), vector_gops=value("peaks", "vector_gops"),
         dma_queues=value("dma", "queues"),
         dma_gbps=value("dma", "gbps"), shared_gbps=value("dma", "shared_gbps"),
-        descriptor_ns=value("dma", "descriptor_ns"), dma_latency_ns=value("dma", "latency_ns"),
+        descriptor_ns=value("dma", "descriptor_ns"), piece_bytes=value("dma", "piece_bytes"),
+        dma_latency_ns=value("dma", "latency_ns"),
         min_cycles=value("cost", "min_cycles"),
         vector_overhead=value("cost", "vector_overhead_cycles"),
         scalar_overhead=value("cost", "scalar_overhead_cycles"),
@@ -139,7 +150,8 @@ def hardware(name: str) -> Hardware:
         fp32_onezero_passes=value("cost", "fp32_onezero_passes"),
         transfer_ns=value("dma", "transfer_ns"), launch_ns=value("cost", "launch_ns"),
         fp32_overhead=value("cost", "fp32_overhead_cycles"),
-        vector_result_ns=value("cost", "vector_result_ns"),
+        vector_result_ns=value("cost", "vector_result_ns"), pair_cycles=value("cost", "pair_cycles_per_element"),
+        full_clock_use=value("cost", "full_clock_use"), clock_window_ns=value("cost", "clock_window_ns"),
         bf16_copy_speedup=value("cost", "bf16_copy_speedup"),
         bf16_copy_speedup_psum=value("cost", "bf16_copy_speedup_psum"),
         bf16_pair_speedup=value("cost", "bf16_pair_speedup"),

@@ -8,14 +8,14 @@ that far, DMA queues overtake each other. A transfer is cut over all DMA queues,
 Two cores of a launch have their own lanes and run side by side. What both need of HBM's bandwidth is halved, and at a
 barrier each waits for all that the other did before.
 
-Loops are followed until they advance by the same time in every iteration; the other iterations are copies of the last.
+TensorE runs at half its clock while little of it is used (``_Clock``).
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections import defaultdict, deque
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from accelopt_profiling.nki.compute.process_settings import collection_paused
@@ -30,24 +30,15 @@ from accelopt_profiling.nki.data.instruction import (
     TracedInstruction,
 )
 from accelopt_profiling.nki.data.memory_space import MemorySpace
-from accelopt_profiling.nki.time_model.compiler import operands_in_psum, share
+from accelopt_profiling.nki.time_model.compiler import operands_in_psum, share, transposed_loads
 from accelopt_profiling.nki.time_model.hardware import Compiler, Hardware
-from accelopt_profiling.nki.time_model.loops import Part, find_loops
 from accelopt_profiling.nki.time_model.placement import Residency, place
 from accelopt_profiling.nki.time_model.step import Kinds, ScheduledStep, tell_versions_apart
 
 #: Why a step did not start earlier: nothing held it, its operands, the room it writes to, or its own engine.
 NOTHING, OPERAND, ROOM, QUEUE = range(4)
 
-#: An iteration that differs from the one before by less than this share of its time is taken for the same.
-_SAME = 0.002
-#: A loop has settled when this many iterations in a row (or pairs, or fours of them) took the same time.
-_PERIODS = (1, 2, 4)
 _GAPS = 64
-
-
-#: When each lane is free, and how long it has been busy.
-_Ends = dict[str, tuple[float, float]]
 
 
 @dataclass
@@ -56,13 +47,14 @@ class Schedule:
     ``cores`` the mean).
 
     ``start``, ``end``, ``cause`` (position of what was waited for, or -1) and ``why`` are per step of
-    ``residency.order``. A step's result can be used some latency after ``end``. ``followed`` counts the steps that
-    were scheduled one by one; the rest are iterations of loops that had settled.
+    ``residency.order``. A step's result can be used some latency after ``end``. ``half_clock_ns`` is what TensorE's
+    work took longer for being done at half its clock.
     """
 
     residency: Residency
     total: float = 0.0
     cores: int = 1
+    half_clock_ns: float = 0.0
     busy: dict[str, float] = field(default_factory=lambda: dict.fromkeys((*COMPUTE_ENGINES, DMA), 0.0))
     lines: dict[int, dict[str, float]] = field(default_factory=dict)  # line -> engine -> ns busy
     line_bytes: dict[int, int] = field(default_factory=dict)
@@ -74,13 +66,11 @@ class Schedule:
     end: list[float] = field(default_factory=list)
     cause: list[int] = field(default_factory=list)
     why: list[int] = field(default_factory=list)
-    loops: list[Part] = field(default_factory=list)
-    followed: int = 0
 
 
 @dataclass
 class Program:
-    """A program ready to be scheduled: the compiler's output, its tiles placed, its loops found.
+    """A program ready to be scheduled: the compiler's output, its tiles placed.
 
     It does not depend on what single instructions cost.
     """
@@ -88,7 +78,6 @@ class Program:
     compiler: Compiler
     kinds: Kinds
     residency: Residency
-    loops: list[Part]
 
 
 @collection_paused()
@@ -98,6 +87,8 @@ def prepare(
     """Apply the compiler model to a trace; ``compiler`` defaults to that of the hardware's usual dialect."""
     compiler = compiler or hardware.compiler
     kinds = Kinds(compiler)
+    if compiler.transposes_loads:
+        instructions = transposed_loads(instructions, hardware.limits.partitions)
     steps = kinds.of(instructions)
     dropped: dict[int, int] = {}
     if compiler.rotates_overwritten:
@@ -105,10 +96,10 @@ def prepare(
     if compiler.psum_operands:
         steps = operands_in_psum(steps, kinds, hardware.limits.psum_bank_bytes)
     if compiler.shares_values:
-        steps, dropped = share(steps, hardware.sbuf_usable)
+        steps, dropped = share(steps, hardware.sbuf_usable, compiler.shares_across_loops)
     residency = place(steps, kinds, hardware, dropped)
     residency.reused_bytes = sum(dropped.values())
-    return Program(compiler, kinds, residency, find_loops([step.key for step in residency.order]))
+    return Program(compiler, kinds, residency)
 
 
 @collection_paused()
@@ -117,7 +108,7 @@ def schedule(program: Program, hardware: Hardware) -> Schedule:
     cores = max((step.core for step in program.residency.order), default=0) + 1
     if cores > 1:
         hardware = replace(hardware, dma_gbps=min(hardware.dma_gbps, hardware.shared_gbps / cores))
-    result = Schedule(program.residency, cores=cores, loops=program.loops)
+    result = Schedule(program.residency, cores=cores)
     costs = program.kinds.costs(hardware)
     _count(result, costs)
     _Scheduler(result, hardware, program.compiler, costs).follow()
@@ -150,45 +141,79 @@ def _count(result: Schedule, costs: list[float]) -> None:
 class _Lane:
     """One engine: when it is free, and the gaps that can still be filled (from, to, made at, after which step)."""
 
-    __slots__ = ("busy", "end", "gaps", "last", "used")
+    __slots__ = ("busy", "end", "gaps", "last")
 
     def __init__(self) -> None:
-        self.end, self.busy, self.last, self.used = 0.0, 0.0, -1, False
+        self.end, self.busy, self.last = 0.0, 0.0, -1
         self.gaps: list[tuple[float, float, int, int]] = []
 
-    def take(self, ready: float, ns: float, position: int, lookahead: int) -> tuple[float, int]:
-        """Return the start of a step that is ready at ``ready``, and the step before it on the lane, if it
-        waited for it."""
-        gaps = self.gaps
-        self.used = True
-        self.busy += ns
-        if gaps:
-            while gaps and gaps[0][2] < position - lookahead:
-                del gaps[0]
-            for at, (low, high, maker, behind) in enumerate(gaps):
-                start = low if low > ready else ready
-                if start + ns <= high:
-                    del gaps[at]
-                    if high - start - ns > 1.0:
-                        gaps.insert(at, (start + ns, high, maker, position))
-                    if start - low > 1.0:
-                        gaps.insert(at, (low, start, maker, behind))
-                    return start, behind if low > ready else -1
-        before = self.last
-        start, waited = (self.end, before) if self.end > ready else (ready, -1)
-        if lookahead and start > self.end + 1.0:
-            gaps.append((self.end, start, position, before))
-            if len(gaps) > _GAPS:
-                del gaps[0]
-        self.end, self.last = start + ns, position
-        return start, waited
+    def take(
+        self, ready: float, ns: float, position: int, lookahead: int, parts: bool
+    ) -> tuple[float, float, int]:
+        """Return start and end of a step that is ready at ``ready``, and the step before it if it waited for that.
 
-    def shift(self, ns: float, steps: int) -> None:
-        self.end += ns
-        self.last += steps
-        self.gaps = [
-            (low + ns, high + ns, maker + steps, behind + steps) for low, high, maker, behind in self.gaps
-        ]
+        A step runs in a gap that fits it or, where it may be cut into ``parts``, in all gaps and the time behind them.
+        """
+        while self.gaps and self.gaps[0][2] < position - lookahead:
+            del self.gaps[0]
+        self.busy += ns
+        kept: list[tuple[float, float, int, int]] = []
+        rest, first, end, waited = ns, -1.0, ready, -1
+        for n, gap in enumerate(self.gaps):
+            low, high, maker, behind = gap
+            start = low if low > ready else ready
+            if high - start < (1.0 if parts else rest):
+                kept.append(gap)
+                continue
+            part = min(rest, high - start)
+            end = start + part
+            rest -= part
+            if first < 0.0:
+                first, waited = start, behind if low > ready else -1
+            if start - low > 1.0:
+                kept.append((low, start, maker, behind))
+            if high - end > 1.0:
+                kept.append((end, high, maker, position))
+            if rest <= 0.0:
+                kept += self.gaps[n + 1 :]
+                break
+        if rest > 0.0 or first < 0.0:
+            start = self.end if self.end > ready else ready
+            if first < 0.0:
+                first, waited = start, self.last if self.end > ready else -1
+            if lookahead and start > self.end + 1.0:
+                kept.append((self.end, start, position, self.last))
+            end = self.end = start + rest
+            self.last = position
+        self.gaps = kept[-_GAPS:]
+        return first, end, waited
+
+
+class _Clock:
+    """TensorE's clock: full while the rows in use, over the last ``clock_window_ns``, are ``full_clock_use`` of all or
+    more; else half. What runs at half the clock counts half."""
+
+    __slots__ = ("_full", "_least", "_recent", "_window", "lost")
+
+    def __init__(self, hardware: Hardware) -> None:
+        self._window = hardware.clock_window_ns
+        self._least = hardware.full_clock_use * self._window
+        self._recent: deque[tuple[float, float, float]] = deque()
+        self._full = False
+        self.lost = 0.0
+
+    def factor(self, at: float) -> float:
+        """Return what a time at full clock is multiplied by for what starts at ``at``."""
+        recent, begin = self._recent, at - self._window
+        while recent and recent[0][1] <= begin:
+            recent.popleft()
+        self._full = sum((end - max(start, begin)) * use for start, end, use in recent) >= self._least
+        return 1.0 if self._full else 2.0
+
+    def ran(self, start: float, end: float, rows: float, ns: float) -> None:
+        """Note a step that used a share of the rows and takes ``ns`` at full clock."""
+        self._recent.append((start, end, rows if self._full else rows / 2))
+        self.lost += end - start - ns
 
 
 class _Scheduler:
@@ -197,6 +222,7 @@ class _Scheduler:
         self.steps = result.residency.order
         self.predecessor = result.residency.predecessor
         self.lookahead, self.transfers_ahead = compiler.lookahead, compiler.transfers_ahead
+        self.clocks: dict[str, _Clock] = defaultdict(lambda: _Clock(hardware))
         self.lanes = {step.lane: _Lane() for step in self.steps}
         self.waiting: list[int] = []  # the cores' steps at a barrier that not all have come to
         #: The step that was last at the last barrier that all came to, and when it is seen.
@@ -215,86 +241,29 @@ class _Scheduler:
 
     def follow(self) -> None:
         """Schedule all steps."""
-        self._parts(self.result.loops)
+        for position in range(len(self.steps)):
+            self._issue(position)
         self.result.total = max(self.seen, default=0.0)
-
-    def _parts(self, parts: Sequence[Part]) -> None:
-        for part in parts:
-            if part.body:
-                self._loop(part)
-            else:
-                self._issue(len(self.seen))
-
-    def _loop(self, loop: Part) -> None:
-        size, at = loop.size // loop.count, 0
-        ends: list[_Ends] = [self._ends()]
-        used_before = {name for name, lane in self.lanes.items() if lane.used}
-        for lane in self.lanes.values():
-            lane.used = False
-        while at < loop.count:
-            self._parts(loop.body)
-            at += 1
-            ends.append(self._ends())
-            for period in _PERIODS:
-                repeats = (loop.count - at) // period
-                if repeats and (advance := self._advance(ends, period)) is not None:
-                    self._skip(size * period, repeats, advance)
-                    at += repeats * period
-                    ends = [self._ends()]
-                    break
-        for name in used_before:
-            self.lanes[name].used = True
-
-    def _ends(self) -> _Ends:
-        return {name: (lane.end, lane.busy) for name, lane in self.lanes.items()}
-
-    def _advance(self, ends: list[_Ends], period: int) -> float | None:
-        """Return the time that every lane in use advanced by in each of the last two periods, if it is the
-        same."""
-        if len(ends) < 2 * period + 1:
-            return None
-        now, before, earlier = ends[-1], ends[-1 - period], ends[-1 - 2 * period]
-        used = [name for name, lane in self.lanes.items() if lane.used]
-        most = max(now[name][0] - before[name][0] for name in used)
-        for name in used:
-            last, past = now[name][0] - before[name][0], before[name][0] - earlier[name][0]
-            if abs(last - most) > _SAME * most or abs(past - most) > _SAME * most:
-                return None
-            if last < (now[name][1] - before[name][1]) * (1 - _SAME):
-                return None  # its work went to gaps before the loop
-        return most
-
-    def _skip(self, size: int, times: int, advance: float) -> None:
-        """Append ``times`` copies of the last ``size`` steps, each ``advance`` ns later than the one before."""
-        start, end, visible = self.start[-size:], self.end[-size:], self.seen[-size:]
-        cause, why = self.cause[-size:], self.why[-size:]
-        for n in range(1, times + 1):
-            later, further = n * advance, n * size
-            self.start += [t + later for t in start]
-            self.end += [t + later for t in end]
-            self.seen += [t + later for t in visible]
-            self.cause += [c + further if c >= 0 else c for c in cause]
-            self.why += why
-        if self.barrier >= len(self.seen) - size * (times + 1):
-            self.barrier += times * size
-            self.barrier_over += times * advance
-        for lane in self.lanes.values():
-            if lane.used:
-                lane.shift(times * advance, times * size)
+        self.result.half_clock_ns = sum(clock.lost for clock in self.clocks.values()) / self.result.cores
 
     def _issue(self, position: int) -> None:
         step = self.steps[position]
-        self.result.followed += 1
         ready, cause, why = self._ready(step, position)
-        engine, ns = step.engine, self.costs[step.key]
+        engine, ns, lane = step.engine, self.costs[step.key], self.lanes[step.lane]
         ahead = self.transfers_ahead if engine == DMA else self.lookahead
-        start, waited = self.lanes[step.lane].take(ready, ns, position, ahead)
+        if engine == TENSOR and self.hardware.full_clock_use:
+            clock = self.clocks[step.lane]
+            ns *= clock.factor(max(lane.end, ready))
+            start, end, waited = lane.take(ready, ns, position, ahead, parts=False)
+            clock.ran(start, end, self._rows(step), self.costs[step.key])
+        else:
+            start, end, waited = lane.take(ready, ns, position, ahead, parts=engine == DMA)
         if waited >= 0:
             cause, why = waited, QUEUE
         latency = self.hardware.dma_latency_ns if engine == DMA else self.hardware.semaphore_ns
         self.start.append(start)
-        self.end.append(start + ns)
-        self.seen.append(start + ns + latency)
+        self.end.append(end)
+        self.seen.append(end + latency)
         self.cause.append(cause)
         self.why.append(why)
         if step.opcode == BARRIER:
@@ -303,6 +272,11 @@ class _Scheduler:
                 self.barrier = max(self.waiting, key=self.seen.__getitem__)
                 self.barrier_over = self.seen[self.barrier]
                 self.waiting = []
+
+    def _rows(self, step: ScheduledStep) -> float:
+        """Return the share of TensorE's rows that a step uses."""
+        i = step.instruction
+        return 1.0 if i is None else i.partitions / self.hardware.limits.partitions
 
     def _ready(self, step: ScheduledStep, position: int) -> tuple[float, int, int]:
         """When the operands and the room are there, and which step that depends on."""

@@ -121,7 +121,7 @@ class Kinds:
     def costs(self, hardware: Hardware) -> list[float]:
         """Return the nanoseconds that a step keeps its engine busy, by ``key``."""
         return [
-            dma_ns(step.bytes, step.descriptors, hardware)
+            dma_ns(step.bytes, step.descriptors, hardware, self.compiler)
             if step.engine == DMA or step.instruction is None
             else engine_ns(step.instruction, step.engine, hardware, step.psum_inputs)
             for step in self._examples
@@ -152,7 +152,7 @@ def _cycles(i: TracedInstruction, engine: str, hardware: Hardware, psum_inputs: 
         return max(least, n) + cost.scalar + hardware.scalar_overhead
     match cost.vector:
         case "pair":
-            factor = 1.0 if psum_inputs == 1 else 2.0
+            factor = 1.0 if psum_inputs == 1 else hardware.pair_cycles
         case "two":
             factor = 2.0
         case "reciprocal":
@@ -198,17 +198,20 @@ def bf16_place(i: TracedInstruction) -> MemorySpace | None:
 def _matmul(i: TracedInstruction, hardware: Hardware) -> float:
     passes, overhead = 1.0, hardware.matmul_overhead
     if i.itemsize >= 4:
-        passes = hardware.fp32_onezero_passes if i.onezero else hardware.fp32_passes
+        passes = hardware.fp32_onezero_passes if i.transpose and i.onezero else hardware.fp32_passes
         overhead = hardware.fp32_overhead
     columns = max(min(hardware.min_cycles, float(i.stationary)), float(i.free))
     return passes * (columns + overhead)
 
 
-def dma_ns(size: int, descriptors: int, hardware: Hardware) -> float:
+def dma_ns(size: int, descriptors: int, hardware: Hardware, compiler: Compiler) -> float:
     """Return the nanoseconds that a transfer of ``size`` bytes occupies all DMA queues together: its bytes, and a
-    fixed cost for each contiguous piece; at least what it takes to issue one."""
-    moved = size / hardware.dma_gbps + descriptors * hardware.descriptor_ns / hardware.dma_queues
-    return max(moved, hardware.transfer_ns)
+    fixed cost for each contiguous piece of at most ``piece_bytes``; at least what it takes to issue one, on as many
+    queues as it has pieces where descriptors are not generated."""
+    pieces = max(descriptors, size / hardware.piece_bytes)
+    moved = size / hardware.dma_gbps + pieces * hardware.descriptor_ns / hardware.dma_queues
+    share = 1.0 if compiler.generates_descriptors else min(1.0, descriptors / hardware.dma_queues)
+    return max(moved, hardware.transfer_ns * share)
 
 
 def tell_versions_apart(steps: list[ScheduledStep]) -> None:

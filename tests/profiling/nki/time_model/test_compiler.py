@@ -342,3 +342,56 @@ return out
         for n in (3, 2)
     )
     assert three == pytest.approx(two)
+
+
+#: Rows of ``b``, two products each, are broadcast in each iteration of a loop around them, or each in its own loop.
+ROWS = """
+out = nl.ndarray((128, 1024), dtype=a.dtype, buffer=nl.shared_hbm)
+total = nl.zeros((128, 1024), nl.float32)
+{loops}
+        row = nl.broadcast_to(nl.load(b[{row}:{row} + 1, 0:1024]), shape=(128, 1024))
+        total += nl.multiply(nl.load(a[0:128, {part} * 1024:{part} * 1024 + 1024]), row)
+nl.store(out, total)
+return out
+"""
+
+
+@pytest.mark.parametrize(
+    ("loops", "row", "part", "products"),
+    [
+        ("for i in nl.affine_range(4):\n    for r in nl.affine_range(2):", "r", "i", 16),
+        ("for r in nl.affine_range(2):\n    for i in nl.affine_range(4):", "r", "i", 4),
+    ],
+)
+def test_on_trn2_a_value_is_kept_where_the_innermost_loop_does_not_change_it(
+    loops: str, row: str, part: str, products: int
+) -> None:
+    shapes = [np.broadcast_to(np.zeros((), np.float32), shape) for shape in ((128, 4096), (2, 1024))]
+    outcome = run(ROWS.format(loops=loops, row=row, part=part), *shapes, mode="trace")
+    assert outcome.fault is None, outcome.fault
+    made = {}
+    for target in ("trn1", "trn2"):
+        machine = hardware(target)
+        order = prepare(outcome.trace.instructions, machine, machine.compiler_of("beta1")).residency.order
+        made[target] = sum(step.engine == "TensorE" for step in order)
+    assert made == {"trn1": 4, "trn2": products}
+
+
+def test_on_trn2_a_transposed_load_is_a_load_and_transposes_on_tensor_engine() -> None:
+    body = """
+out = nl.ndarray((128, 256), dtype=a.dtype, buffer=nl.shared_hbm)
+nl.store(out, nl.load_transpose2d(a))
+return out
+"""
+    outcome = run(body, np.broadcast_to(np.zeros((), np.float32), (256, 128)), mode="trace")
+    assert outcome.fault is None, outcome.fault
+    machine = hardware("trn2")
+    order = prepare(outcome.trace.instructions, machine, machine.compiler_of("beta1")).residency.order
+    assert [(step.opcode, step.engine) for step in order] == [
+        ("load", "DMA"),
+        *[("nc_matmul", "TensorE"), ("tensor_copy", "ScalarE")] * 2,
+        ("store", "DMA"),
+    ]
+    assert order[0].descriptors == 256
+    trn1 = hardware("trn1")
+    assert len(prepare(outcome.trace.instructions, trn1).residency.order) == 2

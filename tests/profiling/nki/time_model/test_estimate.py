@@ -15,6 +15,7 @@ from accelopt_profiling.nki.data.instruction import BlockInfo, Trace, TracedInst
 from accelopt_profiling.nki.data.memory_space import MemorySpace
 from accelopt_profiling.nki.time_model.estimate import TimeEstimate, estimate
 from accelopt_profiling.nki.time_model.hardware import AS_WRITTEN, Compiler, hardware
+from accelopt_profiling.nki.time_model.schedule import _Lane
 from accelopt_profiling.nki.time_model.step import dma_ns, engine_ns
 from accelopt_profiling.targets.target import UnknownTargetError
 
@@ -191,15 +192,20 @@ PAIRS = {
 }  # fmt: skip
 
 
-#: Rewrites that published profiles show the Beta 1 compiler to make: they pay only where it is not at work.
-DONE_BY_THE_COMPILER = {"broadcast in the loop, or before it", "a load in the loop, or before it"}
+#: Rewrites that profiles of a device show the Beta 1 compiler to make: they pay only where it is not at work.
+DONE_BY_THE_COMPILER = {
+    "broadcast in the loop, or before it",
+    "a load in the loop, or before it",
+}
+#: On trn2 it makes a transposed load one of rows itself.
+AS_TEXT = DONE_BY_THE_COMPILER | {"short pieces by a transposed load, or rows"}
 
 
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("pair", PAIRS)
 def test_the_faster_of_two_versions_comes_out_faster(pair: str, target: str) -> None:
     slow, fast, shapes = PAIRS[pair]
-    compiler = AS_WRITTEN if pair in DONE_BY_THE_COMPILER else None
+    compiler = AS_WRITTEN if pair in AS_TEXT else None
     one, other = (of(body, *shapes, target=target, compiler=compiler).us for body in (fast, slow))
     assert one < 0.97 * other
 
@@ -323,7 +329,8 @@ BF16_COSTS: list[tuple[str, list[tuple[int, MemorySpace]], float]] = [
     ("tensor_copy", [(2, MemorySpace.SBUF), (2, MemorySpace.SBUF)], 512 / 4),
     ("tensor_copy", [(2, MemorySpace.PSUM), (2, MemorySpace.SBUF)], 512 / 2),
     ("tensor_scalar", [(2, MemorySpace.SBUF), (4, MemorySpace.SBUF)], 512),
-    ("tensor_tensor", [(2, MemorySpace.SBUF)] * 3, 512),
+    ("tensor_tensor", [(4, MemorySpace.SBUF)] * 3, 512),
+    ("tensor_tensor", [(2, MemorySpace.SBUF)] * 3, 512 / 2),
     ("tensor_reduce", [(2, MemorySpace.SBUF)] * 2, 512),
 ]
 
@@ -366,6 +373,58 @@ return out
 
 
 def test_a_small_transfer_takes_what_it_takes_to_issue_one() -> None:
+    """Where descriptors are written before the launch it occupies as many queues as it has pieces."""
     machine = hardware("trn2")
-    assert dma_ns(4, 1, machine) == machine.transfer_ns
-    assert dma_ns(1 << 22, 128, machine) > machine.transfer_ns
+    issued, prepared = machine.compiler_of("current"), machine.compiler_of("beta1")
+    assert dma_ns(4, 1, machine, issued) == machine.transfer_ns
+    assert dma_ns(4, 1, machine, prepared) == machine.transfer_ns / machine.dma_queues
+    assert dma_ns(4, 128, machine, prepared) == machine.transfer_ns
+    assert dma_ns(1 << 22, 128, machine, issued) > machine.transfer_ns
+
+
+PRODUCTS = """
+out = nl.ndarray((128, 512), dtype=a.dtype, buffer=nl.shared_hbm)
+left, right = nl.load(a[:, 0:128]), nl.load(a)
+bank = nl.zeros((128, 512), nl.float32, buffer=nl.psum)
+for i in nl.sequential_range(64):
+    bank += nisa.nc_matmul(left, right)
+nl.store(out, nl.copy(bank))
+return out
+"""
+
+
+def products_us(rows: int, target: str) -> tuple[float, float]:
+    """Return the time of 64 products with so many rows, and what half the clock costs of it."""
+    operand = np.broadcast_to(np.zeros((), np.float32), (rows, 512))
+    outcome = run(PRODUCTS, operand, mode="trace")
+    assert outcome.fault is None, outcome.fault
+    answer = estimate(outcome.trace, hardware(target))
+    lost = answer.schedule.half_clock_ns / 1000
+    assert answer.low_us == pytest.approx((answer.us - lost) * hardware(target).low)
+    return answer.us, lost
+
+
+def test_tensor_engine_keeps_half_its_clock_where_half_of_its_rows_work() -> None:
+    full, begin = products_us(128, "trn2")
+    half, lost = products_us(64, "trn2")
+    assert 0 < begin < 4  # the first window
+    assert lost == pytest.approx(64 * 4 * 518 / 2.4 / 1000, rel=0.01)
+    assert half - full == pytest.approx(lost - begin, rel=0.02)
+    assert products_us(64, "trn1")[1] == 0.0
+
+
+def test_a_transfer_moves_in_parts_between_others() -> None:
+    lane = _Lane()
+    assert lane.take(0.0, 10.0, 0, 512, parts=True) == (0.0, 10.0, -1)
+    assert lane.take(30.0, 10.0, 1, 512, parts=True) == (30.0, 40.0, -1)  # leaves a gap of 20
+    assert lane.take(0.0, 25.0, 2, 512, parts=True) == (10.0, 45.0, 0)  # the gap, and 5 behind
+    assert lane.busy == lane.end == 45.0
+
+
+@pytest.mark.parametrize("parts", [True, False])
+def test_a_gap_that_fits_is_used_whole(parts: bool) -> None:
+    lane = _Lane()
+    lane.take(10.1, 10.0, 0, 512, parts)
+    start, end, _ = lane.take(0.3, 0.1 + 0.2, 1, 512, parts)  # a sum that no float holds
+    assert (start, end) == (0.3, pytest.approx(0.6))
+    assert lane.end == 20.1
