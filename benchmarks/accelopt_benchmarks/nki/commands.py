@@ -1,6 +1,8 @@
-"""Implements ``accelopt bench nki``: the emulator held against AWS's pages."""
+"""Implements ``accelopt bench nki``: the emulator held against AWS's pages, the time model against a device."""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 import click
 
@@ -9,7 +11,7 @@ from accelopt_lsp.cli.options import json_option
 
 @click.group()
 def nki() -> None:
-    """Hold NKI without hardware against what AWS documents."""
+    """Hold NKI without hardware against what AWS documents and others measured."""
 
 
 @nki.command()
@@ -46,3 +48,25 @@ def conformance(functions: tuple[str, ...], as_json: bool) -> int:
                      f"{r.verdict}: {r.detail}" if r.detail else r.verdict) for r in wrong),
     ]  # fmt: skip
     return end(rows, as_json)
+
+
+@nki.command()
+@click.option(
+    "--data",
+    multiple=True,
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Checkout of Jerry2423/kda-for-trainium, and of zhang677/AccelOpt.",
+)
+@json_option
+def versions(data: tuple[Path, ...], as_json: bool) -> int:
+    """Order versions of one kernel, and compare with their times on a device.
+
+    Takes some minutes. Exit code 1: a goal is missed.
+    """
+    from accelopt_benchmarks.nki.timed_versions import timed_versions
+    from accelopt_benchmarks.result import end
+
+    try:
+        return end(timed_versions(data), as_json)
+    except FileNotFoundError as error:
+        raise click.UsageError(str(error)) from error

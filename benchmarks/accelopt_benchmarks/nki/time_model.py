@@ -149,7 +149,7 @@ def judge_variant(name: str) -> PublishedComparison:
     source = Path(__file__).with_name("matmul_variants.py")
     operand = np.broadcast_to(np.zeros((), ml_dtypes.bfloat16), (4096, 4096))
     with emulated("trace", limits=machine.limits) as emulation:
-        getattr(_module(source), name)(operand, operand)
+        getattr(imported(source), name)(operand, operand)
     return _judge(name, published("trn2")[name], emulation.machines[0].trace, machine, vary=False)
 
 
@@ -166,7 +166,7 @@ def judge_addition(target: str, name: str) -> PublishedComparison:
     shape = (25600, 1) if form == "chunks" else (128, 2000 if count >= 1000 else 200)
     operand = np.broadcast_to(np.zeros((), np.float32), shape)
     with emulated("trace", limits=machine.limits) as emulation:
-        getattr(_module(Path(__file__).with_name(source)), form)(operand, operand, count)
+        getattr(imported(Path(__file__).with_name(source)), form)(operand, operand, count)
     trace = emulation.machines[0].trace
     return _judge(name, published(ADDITIONS[target])[name], trace, machine, vary=False)
 
@@ -177,10 +177,10 @@ def judge_baseline(name: str, task: str, kernel: str) -> PublishedComparison:
 
     machine = hardware("trn1")
     with emulated("trace", limits=machine.limits) as emulation:
-        module = _module(Path(task))
-        with patch("numpy.random.normal", _zeros):
+        module = imported(Path(task))
+        with patch("numpy.random.normal", zeros):
             inputs = module.transform_to_nki_inputs(module.get_inputs())
-        _module(Path(kernel)).kernel(*inputs)
+        imported(Path(kernel)).kernel(*inputs)
     return _judge(name, published("trn1")[name], emulation.machines[0].trace, machine, vary=True)
 
 
@@ -192,7 +192,7 @@ def judge_version(kind: str, name: str, root: str) -> PublishedComparison:
     machine = hardware(group["target"])
     function, *sizes = name.split()
     with emulated("trace", limits=machine.limits) as emulation:
-        kernel = getattr(_module(Path(root) / group["files"][function]), function)
+        kernel = getattr(imported(Path(root) / group["files"][function]), function)
         kernel(*_INPUTS[kind](*sizes))
     return _judge(name, group["kernels"][name], emulation.machines[0].trace, machine, vary=False)
 
@@ -234,14 +234,15 @@ _INPUTS: dict[str, Callable[..., list[Any]]] = {
 }  # fmt: skip
 
 
-def _zeros(loc: float = 0.0, scale: float = 1.0, size: Any = None) -> Any:
+def zeros(loc: float = 0.0, scale: float = 1.0, size: Any = None) -> Any:
     """Instead of random numbers, which a trace does not need: zeros that take no memory."""
     import numpy as np
 
     return np.broadcast_to(np.zeros(()), () if size is None else size)
 
 
-def _module(path: Path) -> ModuleType:
+def imported(path: Path) -> ModuleType:
+    """Return the module that a file holds."""
     spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None
     assert spec.loader is not None
