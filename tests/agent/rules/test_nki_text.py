@@ -93,3 +93,17 @@ def test_rules_bear_odd_layout(case: Case, lines: list[str], where: int) -> None
     for kernel in find_kernels(text).kernels:
         for candidate in catalogue.proposals(text, kernel, strict=True):
             assert "kernel" in {k.name for k in find_kernels(candidate.text).kernels}
+
+
+def test_a_copy_goes_to_scalar_engine_from_trn2_on() -> None:
+    case = next(case for case in CASES if case.name == "current: on trn1 ScalarE does not copy")
+    text = case.whole(case.before)
+    kernel = find_kernels(text).kernels[0]
+    offers = {
+        target: [c.text for c in catalogue.apply(case.rule, text, kernel, target=target)]
+        for target in ("", "trn1", "trn2")
+    }
+    moved = text.replace(
+        "tensor_copy(result, total)", "tensor_copy(result, total, engine=nisa.engine.scalar)"
+    )
+    assert offers == {"": [], "trn1": [], "trn2": [moved]}

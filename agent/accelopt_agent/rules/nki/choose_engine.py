@@ -12,6 +12,7 @@ from accelopt_agent.rules.analysis.nki.operand_kind import kind
 from accelopt_agent.rules.analysis.rule_context import Rewrite
 from accelopt_agent.rules.analysis.statement import root_name
 from accelopt_profiling.nki.operations.table import operations
+from accelopt_profiling.targets.target import load_target
 
 #: What ScalarE's scale and bias compute, in this order.
 _ON_SCALAR = (["multiply"], ["add"], ["multiply", "add"])
@@ -62,9 +63,10 @@ def _other_engines(instruction: NkiCall) -> tuple[str, ...]:
 
 
 def _scales(kernel: NkiKernel, instruction: NkiCall) -> bool:
-    """Return whether ScalarE can do it on its way: a copy, or a scale and a bias."""
+    """Return whether ScalarE can do it on its way: a copy, from trn2 on, or a scale and a bias."""
     if instruction.path == f"{NISA}.tensor_copy":
-        return kind(kernel, instruction["src"]) != "column"
+        generation = load_target(kernel.subject.target or "trn1").data["generation"]
+        return generation >= 3 and kind(kernel, instruction["src"]) != "column"
     steps = scalar_steps(kernel, instruction)
     return (
         steps is not None
