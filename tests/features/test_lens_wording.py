@@ -475,3 +475,22 @@ def test_a_sparkline_has_the_last_saves_where_three_differ(versions: tuple[Versi
     assert title.partition(" · 41 %")[2] == (f" · {line}" if line else "")
     assert not set(result_title(STATE, kernel, "trn1", False, "short")) & set("▁▂▃▄▅▆▇█")
     assert not set(result_title(STATE, replace(kernel, touched=True), "trn1", False)) & set("▁▂▃▄▅▆▇█")
+
+
+@pytest.mark.parametrize(
+    ("target", "latency", "place"),
+    [
+        ("trn2", estimate(911), "trn2"),
+        ("trn3", estimate(911), "trn3, unvalidated"),
+        ("rtx4090", estimate(911), "rtx4090, unvalidated"),
+        ("rtx4090", measured(911, 900, 920), "rtx4090"),
+        ("trn3", Latency(), "trn3"),
+        ("a target of a host", estimate(911), "a target of a host"),
+    ],
+)
+def test_a_model_that_no_device_was_compared_with_is_told(target: str, latency: Latency, place: str) -> None:
+    shown = result(latency, target=target)
+    assert wording.where(shown) == place
+    assert f" on {place}" in wording.headline(shown)
+    text = hover(replace(STATE, kernels=(KernelState(KERNEL, shown),)), KERNEL.line, markdown=True)
+    assert f" on {place}" in (text or "")

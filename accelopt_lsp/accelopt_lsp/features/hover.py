@@ -20,6 +20,7 @@ from accelopt_lsp.features.wording import (
     stop_finding,
     stop_reason,
     syntax_fault,
+    where,
 )
 from accelopt_lsp.state.state_store import Document, KernelState
 from accelopt_profiling.duration import duration_text
@@ -102,7 +103,7 @@ def _summary(state: Document, kernel: KernelState, result: KernelMeasurement) ->
     """Yield the five rows: time, bound, why, result, next."""
     run_findings = (*state.run_findings, *state.findings)
     reason = stop_reason(result, run_findings)
-    time = f"{f'{reason}, ' if reason else ''}{duration(result.latency)} on {result.target}"
+    time = f"{f'{reason}, ' if reason else ''}{duration(result.latency)} on {where(result)}"
     if result.latency.known is Known.ESTIMATED and result.latency.us is not None:
         time += f", modelled at {duration_text(result.latency.us)}"
     if kernel.old:

@@ -20,6 +20,7 @@ from accelopt_profiling.duration import (
 )
 from accelopt_profiling.measurement import Finding, KernelMeasurement, Latency, short_text, worst
 from accelopt_profiling.quantity import Known, Quantity
+from accelopt_profiling.targets.target import load_target, target_names
 
 #: The heading of the last part of an explanation. What stands before it is enough for a message.
 CHANGE_HEADING = "## The change"
@@ -181,7 +182,7 @@ def headline(result: KernelMeasurement, run_findings: Iterable[Finding] = (), de
 
     ``normal`` leaves out what waits for what and ends in ``41 %``, ``short`` is the time alone.
     """
-    on = "" if detail == "short" else f" on {result.target}"
+    on = "" if detail == "short" else f" on {where(result)}"
     if result.latency.us is None:
         reason = stop_reason(result, run_findings)
         return f"{f'{reason} · ' if reason else ''}not measured{on}"
@@ -192,6 +193,13 @@ def headline(result: KernelMeasurement, run_findings: Iterable[Finding] = (), de
     if result.percent_of_peak is not None and detail != "short":
         parts.append(f"{percent(result.percent_of_peak)} %{' of peak' if detail == 'full' else ''}")
     return " · ".join(parts)
+
+
+def where(result: KernelMeasurement) -> str:
+    """Return the target, "unvalidated" where it is estimated by a model that no time of a device was compared with."""
+    estimated = result.latency.known is Known.ESTIMATED
+    known = not estimated or result.target not in target_names() or load_target(result.target).is_validated
+    return result.target if known else f"{result.target}, unvalidated"
 
 
 def profiled_at(result: KernelMeasurement) -> str:

@@ -39,6 +39,11 @@ class Target:
     figures: Mapping[str, Figure] = field(default_factory=dict)
     data: Mapping[str, Any] = field(default_factory=dict)
 
+    @property
+    def is_validated(self) -> bool:
+        """Whether estimates for it were ever held against times of a device: ``compared`` in its file says which."""
+        return bool(self.data.get("compared"))
+
     def __getitem__(self, figure: str) -> float:
         """Return the value of one figure.
 
