@@ -13,7 +13,6 @@ TensorE runs at half its clock while little of it is used (``_Clock``).
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections import defaultdict, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -193,12 +192,13 @@ class _Clock:
     """TensorE's clock: full while the rows in use, over the last ``clock_window_ns``, are ``full_clock_use`` of all or
     more; else half. What runs at half the clock counts half."""
 
-    __slots__ = ("_full", "_least", "_recent", "_window", "lost")
+    __slots__ = ("_full", "_least", "_recent", "_used", "_window", "lost")
 
     def __init__(self, hardware: Hardware) -> None:
         self._window = hardware.clock_window_ns
         self._least = hardware.full_clock_use * self._window
         self._recent: deque[tuple[float, float, float]] = deque()
+        self._used = 0.0
         self._full = False
         self.lost = 0.0
 
@@ -206,14 +206,53 @@ class _Clock:
         """Return what a time at full clock is multiplied by for what starts at ``at``."""
         recent, begin = self._recent, at - self._window
         while recent and recent[0][1] <= begin:
-            recent.popleft()
-        self._full = sum((end - max(start, begin)) * use for start, end, use in recent) >= self._least
+            start, end, use = recent.popleft()
+            self._used -= (end - start) * use
+        before = (begin - recent[0][0]) * recent[0][2] if recent and recent[0][0] < begin else 0.0
+        self._full = self._used - before >= self._least
         return 1.0 if self._full else 2.0
 
     def ran(self, start: float, end: float, rows: float, ns: float) -> None:
         """Note a step that used a share of the rows and takes ``ns`` at full clock."""
-        self._recent.append((start, end, rows if self._full else rows / 2))
+        use = rows if self._full else rows / 2
+        at = len(self._recent)
+        while at and self._recent[at - 1][1] > end:  # it ran in a gap
+            at -= 1
+        self._recent.insert(at, (start, end, use))
+        self._used += (end - start) * use
         self.lost += end - start - ns
+
+
+class _PartUsers:
+    """A part of a tile: the last step that wrote it, and of each lane the reader since then that ends last."""
+
+    __slots__ = ("box", "readers", "writer")
+
+    def __init__(self, box: Box) -> None:
+        self.box, self.writer = box, -1
+        self.readers: dict[str, int] = {}
+
+
+class _TileUsers:
+    """The parts of a tile that steps name, and for each those that overlap it."""
+
+    __slots__ = ("_near", "parts", "written")
+
+    def __init__(self) -> None:
+        self.parts: dict[Box, _PartUsers] = {}
+        self._near: dict[Box, list[_PartUsers]] = {}
+        self.written = False
+
+    def near(self, box: Box) -> list[_PartUsers]:
+        """Return the parts that overlap ``box``, itself first."""
+        near = self._near.get(box)
+        if near is None:
+            own = _PartUsers(box)
+            near = [own, *(part for part in self.parts.values() if _overlap(part.box, box))]
+            for part in near[1:]:
+                self._near[part.box].append(own)
+            self.parts[box], self._near[box] = own, near
+        return near
 
 
 class _Scheduler:
@@ -229,15 +268,11 @@ class _Scheduler:
         self.barrier, self.barrier_over = -1, 0.0
         self.start, self.end, self.cause, self.why = result.start, result.end, result.cause, result.why
         self.seen: list[float] = []  # when a step's result can be used
-        self.written: dict[BlockInfo, tuple[list[int], list[Box]]] = defaultdict(lambda: ([], []))
-        self.read: dict[BlockInfo, tuple[list[int], list[Box]]] = defaultdict(lambda: ([], []))
-        for position, step in enumerate(self.steps):
-            for regions, uses in ((step.reads, self.read), (step.writes, self.written)):
-                for where, box in regions:
-                    positions, boxes = uses[where]
-                    positions.append(position)
-                    boxes.append(box)
-        self.unread = {p for p in self.written if p.memory is MemorySpace.HBM and p not in self.read}
+        self.tiles: dict[BlockInfo, _TileUsers] = defaultdict(_TileUsers)
+        read = {block for step in self.steps for block, _ in step.reads}
+        written = {block for step in self.steps for block, _ in step.writes}
+        self.unread = {block for block in written - read if block.memory is MemorySpace.HBM}
+        self.written = written - self.unread
 
     def follow(self) -> None:
         """Schedule all steps."""
@@ -266,6 +301,7 @@ class _Scheduler:
         self.seen.append(end + latency)
         self.cause.append(cause)
         self.why.append(why)
+        self._note(step, position)
         if step.opcode == BARRIER:
             self.waiting.append(position)
             if len(self.waiting) == self.result.cores:  # nothing that follows starts earlier
@@ -291,49 +327,43 @@ class _Scheduler:
         for where, box in step.reads:
             if where not in self.written:
                 continue
-            positions, boxes = self.written[where]
-            at = bisect_left(positions, position) - 1
-            while at >= 0:
-                writer, region = positions[at], boxes[at]
-                if _overlap(region, box):
-                    if visible_at(writer) > ready:
-                        ready, cause, why = visible_at(writer), writer, OPERAND
-                    if _inside(box, region):
-                        break
-                at -= 1
+            for part in self.tiles[where].near(box):
+                if part.writer >= 0 and visible_at(part.writer) > ready:
+                    ready, cause, why = visible_at(part.writer), part.writer, OPERAND
         for where, box in step.writes:
             if where in self.unread:
                 continue
-            positions, boxes = self.written[where]
-            at = bisect_left(positions, position) - 1
-            covered = -1
-            if at < 0:
-                earlier = self.predecessor.get(where)
-                if earlier is not None:
-                    for user in self._last_users(earlier, position):
-                        if visible_at(user) > ready:
-                            ready, cause, why = visible_at(user), user, ROOM
-            while at >= 0:
-                writer, region = positions[at], boxes[at]
-                if _overlap(region, box):
-                    follows = step.accumulate and self.steps[writer].engine == TENSOR
-                    if (
-                        not follows and visible_at(writer) > ready
-                    ):  # products that add up in PSUM follow without waiting
-                        ready, cause, why = visible_at(writer), writer, ROOM
-                    if _inside(box, region):
-                        covered = writer
-                        break
-                at -= 1
-            if where in self.read:
-                positions, boxes = self.read[where]
-                at = bisect_left(positions, position) - 1
-                while at >= 0 and positions[at] > covered:
-                    reader = positions[at]
-                    if visible_at(reader) > ready and _overlap(boxes[at], box):
-                        ready, cause, why = visible_at(reader), reader, ROOM
-                    at -= 1
+            tile = self.tiles[where]
+            users = [reader for part in tile.near(box) for reader in part.readers.values()]
+            for part in tile.near(box):
+                # products that add up in PSUM follow without waiting
+                if part.writer >= 0 and not (step.accumulate and self.steps[part.writer].engine == TENSOR):
+                    users.append(part.writer)
+            if not tile.written and (earlier := self.predecessor.get(where)) is not None:
+                for part in self.tiles[earlier].parts.values():
+                    users += [*part.readers.values(), *([part.writer] if part.writer >= 0 else ())]
+            for user in users:
+                if visible_at(user) > ready:
+                    ready, cause, why = visible_at(user), user, ROOM
         return ready, cause, why
+
+    def _note(self, step: ScheduledStep, position: int) -> None:
+        """Keep what later steps wait for: what a step overwrites waited for all that used it before."""
+        for where, box in step.reads:
+            if where in self.written:
+                readers = self.tiles[where].near(box)[0].readers
+                if self.end[readers.get(step.lane, position)] <= self.end[position]:
+                    readers[step.lane] = position
+        for where, box in step.writes:
+            if where in self.unread:
+                continue
+            tile = self.tiles[where]
+            tile.written = True
+            for part in tile.near(box):
+                if _inside(part.box, box):
+                    part.writer = -1
+                    part.readers.clear()
+            tile.near(box)[0].writer = position
 
     def _seen_by(self, step: ScheduledStep) -> Callable[[int], float]:
         """Return when ``step`` can use what another step made: VectorE needs no semaphore for its own results."""
@@ -341,10 +371,6 @@ class _Scheduler:
             return self.seen.__getitem__
         own = self.hardware.vector_result_ns
         return lambda n: self.end[n] + own if self.steps[n].lane == step.lane else self.seen[n]
-
-    def _last_users(self, tile: BlockInfo, position: int) -> list[int]:
-        users = [*self.written[tile][0][-2:], *(self.read[tile][0][-6:] if tile in self.read else ())]
-        return [user for user in users if user < position]
 
 
 def _overlap(a: Box, b: Box) -> bool:
