@@ -39,7 +39,7 @@ REDESIGNS = {
     "rope_beta1": ("trn1", 1.3, ["kernel"]),
     "rope_nki": ("trn2", 1.3, ["kernel"]),
     "mamba_beta1": ("trn1", 1.2, ["kernel"]),
-    "mamba_nki": ("trn2", 1.2, ["kernel"]),
+    "mamba_nki": ("trn1", 1.2, ["kernel"]),
 }
 
 
