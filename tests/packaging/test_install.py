@@ -17,7 +17,7 @@ from support.pages import blocks, commands
 README = ROOT / "README.md"
 
 #: So many versions are tried of each kernel: the first one is faster already.
-CANDIDATES = 2
+CANDIDATES = 8
 
 pytestmark = [pytest.mark.slow, pytest.mark.long]
 
