@@ -16,7 +16,7 @@ from support.pages import blocks, commands
 
 README = ROOT / "README.md"
 
-#: So many versions are tried of each kernel: the first one is faster already.
+#: So many versions are tried of each kernel: a faster one is among them.
 CANDIDATES = 8
 
 pytestmark = [pytest.mark.slow, pytest.mark.long]
