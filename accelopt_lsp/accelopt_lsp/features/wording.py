@@ -197,9 +197,9 @@ def headline(result: KernelMeasurement, run_findings: Iterable[Finding] = (), de
 
 def where(result: KernelMeasurement) -> str:
     """Return the target, "unvalidated" where it is estimated by a model that no time of a device was compared with."""
-    estimated = result.latency.known is Known.ESTIMATED
-    known = not estimated or result.target not in target_names() or load_target(result.target).is_validated
-    return result.target if known else f"{result.target}, unvalidated"
+    if result.latency.known is not Known.ESTIMATED or result.target not in target_names():
+        return result.target
+    return result.target if load_target(result.target).is_validated else f"{result.target}, unvalidated"
 
 
 def profiled_at(result: KernelMeasurement) -> str:

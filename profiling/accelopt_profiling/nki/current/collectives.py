@@ -240,11 +240,11 @@ def _pairs(
             machine.fault("unsupported", f"{name}'s {what} are a list of tensors.")
     if len(srcs) != len(dsts):
         machine.fault("unsupported", f"{name} has {len(srcs)} srcs and {len(dsts)} dsts.")
-    used = {t.block.info.memory for t in (*srcs, *dsts)}
-    if len(used) > 1 or not used.issubset(memories):
-        allowed = " or ".join(m.value.upper() for m in memories)
-        machine.fault("unsupported", f"The tensors of {name} all lie in {allowed}.")
-    if len(srcs) > 1 and (not several or _SBUF in used):
+    places = {t.block.info.memory for t in (*srcs, *dsts)}
+    if len(places) > 1 or not places.issubset(memories):
+        choices = " or ".join(m.value.upper() for m in memories)
+        machine.fault("unsupported", f"The tensors of {name} all lie in {choices}.")
+    if len(srcs) > 1 and (not several or _SBUF in places):
         machine.fault("unsupported", f"{name} takes one tensor{'' if not several else ' of SBUF'} at a time.")
     for src, dst in zip(srcs, dsts, strict=True):
         if src.dtype != dst.dtype:
@@ -273,8 +273,8 @@ def _channels(machine: Machine, channel_ids: Any, *tiles: Any) -> list[tuple[Til
 
 def _part(machine: Machine, src: Tile, ranks: list[int]) -> Tile:
     """Return the part of a tensor, cut along dimension 0, that belongs to this rank."""
-    rows, left = divmod(src.shape[0], len(ranks))
-    if left:
+    rows, rest = divmod(src.shape[0], len(ranks))
+    if rest:
         machine.fault("out-of-bounds", f"{src.shape[0]} rows are not divided among {len(ranks)} ranks.")
     at = ranks.index(0) * rows
     return src.within(((at, at + rows), *((0, n) for n in src.shape[1:])))

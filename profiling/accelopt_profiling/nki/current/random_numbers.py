@@ -17,14 +17,14 @@ from accelopt_profiling.nki.instructions.random_numbers import draw, told_random
 def rand(shape: Any, dtype: Any, buffer: Any = None, name: str = "") -> Tile:
     """Return a new tensor of numbers that are distributed evenly from 0 to 1."""
     machine = current()
-    made = create(shape, dtype, buffer, name, None)
-    on_chip = made.block.info.memory is not MemorySpace.HBM
-    drawn = made if on_chip else create(shape, dtype, None, "", None)
+    result = create(shape, dtype, buffer, name, None)
+    on_chip = result.block.info.memory is not MemorySpace.HBM
+    values = result if on_chip else create(shape, dtype, None, "", None)
     told_random(machine, "nl.rand")
-    draw(machine, VECTOR, machine.operand(drawn), uniform)
+    draw(machine, VECTOR, machine.operand(values), uniform)
     if not on_chip:
-        instruction("current", "dma_copy")(made, drawn)
-    return made
+        instruction("current", "dma_copy")(result, values)
+    return result
 
 
 def random_seed(seed: Tile) -> None:

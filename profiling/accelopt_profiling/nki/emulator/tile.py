@@ -75,6 +75,9 @@ class Tile:
         "_shape", "affine_offset", "block", "dims", "fresh", "machine", "offset", "out_of_range", "positions",
         "producer", "step", "valid", "where",
     )  # fmt: skip
+    #: Of a view that an index on the device chooses, in today's dialect: how, and the tensor that holds the index.
+    addressing: str = ""
+    index: Tile | None = None
     __array_ufunc__ = None
     __hash__ = None  # type: ignore[assignment]  # no key, as arrays are none
 

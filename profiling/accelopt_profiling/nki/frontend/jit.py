@@ -180,12 +180,13 @@ class EmulatedKernel:
                 f"target. For {self._platform} profile with --target.",
                 line,
             )
-        named = self._platform or os.environ.get("NEURON_PLATFORM_TARGET_OVERRIDE", "")
-        generation = _GENERATIONS.get(named)
+        platform = self._platform or os.environ.get("NEURON_PLATFORM_TARGET_OVERRIDE", "")
+        generation = _GENERATIONS.get(platform)
         if generation is not None and generation != machine.limits.generation:
             core = f"trn{machine.limits.generation - 1}"
-            told = f"{named} is named as target here; this is of {core}. Profile with --target trn{generation - 1}."
-            machine.findings.append(Finding("other-target", line, "warning", told))
+            advice = f"Profile with --target trn{generation - 1}."
+            message = f"{platform} is named as target here; this is of {core}. {advice}"
+            machine.findings.append(Finding("other-target", line, "warning", message))
 
     def _with_flags(
         self, machine: Machine, args: tuple[Any, ...], kwargs: dict[str, Any]

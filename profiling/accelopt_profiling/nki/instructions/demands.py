@@ -37,7 +37,7 @@ def check_demands(machine: Machine, operation: Operation, values: Mapping[str, A
     for name, value in values.items():
         if not isinstance(value, Tile):
             continue
-        if getattr(value, "addressing", "") == "columns" and name not in operation.indirect:
+        if value.addressing == "columns" and name not in operation.indirect:
             machine.fault(
                 "unsupported",
                 f"{operation.name} takes no indirect {name} (AWS's page of {operation.name} in nki.isa).",
@@ -62,7 +62,7 @@ def check_demands(machine: Machine, operation: Operation, values: Mapping[str, A
 def _check_scatter(machine: Machine, operation: Operation, target: Tile, engine: Any) -> None:
     """Check that ScalarE does not scatter into PSUM."""
     scalar = operation.engines == ("scalar",) or engine is NkiEngine.scalar
-    columns = getattr(target, "addressing", "") == "columns"
+    columns = target.addressing == "columns"
     if scalar and columns and target.block.info.memory is MemorySpace.PSUM:
         machine.fault("unsupported", f"{operation.name} on ScalarE does not scatter into PSUM.")
 

@@ -42,8 +42,8 @@ def dma_copy(
 
 def _check_descriptors(machine: Machine, dge_mode: Any, engine: Any, *tiles: Tile) -> None:
     """Check who makes the descriptors of a copy: an engine is named for the hardware's, indices take software's."""
-    named = engine is not None and engine is not NkiEngine.unknown
-    if named and (dge_mode is not DgeMode.hwdge or engine not in (NkiEngine.sync, NkiEngine.scalar)):
+    has_engine = engine is not None and engine is not NkiEngine.unknown
+    if has_engine and (dge_mode is not DgeMode.hwdge or engine not in (NkiEngine.sync, NkiEngine.scalar)):
         machine.fault(
             "unsupported",
             "dma_copy's engine is sync or scalar, and names who makes dge_mode.hwdge's descriptors.",
@@ -59,7 +59,8 @@ def _check_descriptors(machine: Machine, dge_mode: Any, engine: Any, *tiles: Til
             machine.fault("unsupported", "dma_copy gathers and scatters from trn2 on (AWS's DGE reference).")
         if tile.block.info.memory is not MemorySpace.HBM:
             machine.fault("unsupported", "A vector_offset indexes a tensor in HBM.")
-        index: Tile = getattr(tile, "index")  # noqa: B009  # a tile of today's dialect
+        index = tile.index
+        assert index is not None
         if index.block.info.memory is not MemorySpace.SBUF or index.size != index.shape[0]:
             machine.fault(
                 "unsupported",
@@ -69,7 +70,7 @@ def _check_descriptors(machine: Machine, dge_mode: Any, engine: Any, *tiles: Til
 
 def by_vector(tile: Tile) -> bool:
     """Return whether a view has an address for each partition, by a ``vector_offset``."""
-    return getattr(tile, "addressing", "") == "vector"
+    return tile.addressing == "vector"
 
 
 def _copy_masked(machine: Machine, target: Tile, source: Tile, mask: Any, combination: Any) -> None:
@@ -174,7 +175,7 @@ def dma_transpose(dst: Any, src: Any, axes: Any, dge_mode: Any, oob_mode: Any) -
     _check_dma(machine, target, source)
     if machine.version:
         problem = (_indirect_problem if by_vector(source) else _direct_problem)(machine, source, dge_mode)
-        if oob_mode is OobMode.skip and not getattr(source, "addressing", ""):
+        if oob_mode is OobMode.skip and not source.addressing:
             problem = "oob_mode.skip leaves out indices; src has none"
         if problem:
             machine.fault("unsupported", f"{problem} (AWS's page of nisa.dma_transpose).")
@@ -190,7 +191,7 @@ def dma_transpose(dst: Any, src: Any, axes: Any, dge_mode: Any, oob_mode: Any) -
 
 def _direct_problem(machine: Machine, source: Tile, dge_mode: Any) -> str:
     """Return what forbids a transpose without indices, "" if nothing does; AWS's DGE reference allows more modes."""
-    number = getattr(source, "addressing", "") == "number"
+    number = source.addressing == "number"
     if dge_mode is DgeMode.swdge and not number:
         return "The descriptors of a transpose without indices are dge_mode.unknown or hwdge"
     if dge_mode in (DgeMode.none, DgeMode.swdge):
@@ -218,7 +219,8 @@ def _direct_problem(machine: Machine, source: Tile, dge_mode: Any) -> str:
 
 def _indirect_problem(machine: Machine, source: Tile, dge_mode: Any) -> str:
     """Return what forbids a transpose of rows that indices choose, "" if nothing does."""
-    index, shape = getattr(source, "index"), source.shape  # noqa: B009  # a tile of today's dialect
+    index, shape = source.index, source.shape
+    assert index is not None
     lanes, columns = index.shape[0], index.size // index.shape[0]
     if machine.limits.generation < 3:
         return "Gathering by dma_transpose needs trn2"

@@ -41,7 +41,7 @@ def tensor_copy(dst: Any, src: Any, engine: Any, dtype: Any) -> Any:
     same_size(machine, target, tile, "src")
     no_scalar = machine.version and machine.limits.generation < 3  # its page: use activation there
     where = engines(machine, engine, (VECTOR,) if no_scalar else (VECTOR, SCALAR), (GPSIMD,))
-    if where == (GPSIMD,) and "columns" in (getattr(t, "addressing", "") for t in (tile, target)):
+    if where == (GPSIMD,) and "columns" in (tile.addressing, target.addressing):
         machine.fault("unsupported", "tensor_copy by index runs on VectorE or ScalarE, not on GpSimdE.")
     return into(machine, dst, "tensor_copy", where, [tile], copy_values, cost=tile)
 

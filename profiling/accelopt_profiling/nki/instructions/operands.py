@@ -42,7 +42,7 @@ def on_chip(machine: Machine, value: Any, what: str) -> Any:
     if tile.block.info.memory is MemorySpace.HBM:
         load = "nisa.dma_copy" if machine.version else "nl.load"
         machine.fault("unsupported", f"The {what} lies in HBM; bring it to SBUF with {load} first.")
-    if tile.positions is not None and machine.version and getattr(tile, "addressing", "") != "columns":
+    if tile.positions is not None and machine.version and tile.addressing != "columns":
         machine.fault("unsupported", f"The {what} is an indirect view; only DMA follows indices.")
     return tile
 

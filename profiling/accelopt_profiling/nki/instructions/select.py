@@ -258,9 +258,9 @@ def topk(val_dst: Any, idx_dst: Any, src: Any, n: Any) -> Any:
         )
     columns = -(-most // _GPSIMD_PARTITIONS)
     head = (0, lanes), (0, columns)
-    where, kept = (GPSIMD,), [t.within(head) for t in (values, places)]
-    into(machine, kept[0], "topk", where, [tile], _snake_values, count, most, cost=tile)
-    into(machine, kept[1], "topk", where, [tile], _snake_places, count, most, cost=tile)
+    where, results = (GPSIMD,), [t.within(head) for t in (values, places)]
+    into(machine, results[0], "topk", where, [tile], _snake_values, count, most, cost=tile)
+    into(machine, results[1], "topk", where, [tile], _snake_places, count, most, cost=tile)
     machine.diagnostics.report(
         "contradiction",
         "topk's K results are written as a snake of each 16 partitions, as AWS's kernels read them; its page gives K "

@@ -53,15 +53,15 @@ def transposed_loads(instructions: list[TracedInstruction], side: int) -> list[T
         program.append(load)
         for first in range(0, rows, side):
             last = min(first + side, rows)
-            turned = BlockInfo(-1, MemorySpace.PSUM, (columns, last - first), 4, "", i.line, False)
+            bank = BlockInfo(-1, MemorySpace.PSUM, (columns, last - first), 4, "", i.line, False)
             product = TracedInstruction("nc_matmul", (TENSOR,), i.line, last - first, last - first)
             product.transpose = product.onezero = True
             product.stationary = columns
             at = first // side * columns
             product.reads = [(staging, ((0, last - first), (at, at + columns)))]
-            product.writes = [_all(turned)]
+            product.writes = [_all(bank)]
             copy = TracedInstruction("tensor_copy", (VECTOR, SCALAR), i.line, columns, last - first)
-            copy.psum_inputs, copy.reads = 1, [_all(turned)]
+            copy.psum_inputs, copy.reads = 1, [_all(bank)]
             part = (*box[:-1], (box[-1][0] + first, box[-1][0] + last))
             copy.writes = [(block, part)]
             program += [product, copy]

@@ -42,7 +42,7 @@ _GAPS = 64
 
 @dataclass
 class Schedule:
-    """When everything ends, how busy each engine was, and what each source line kept busy (times in ns; of two
+    """When everything ends, how busy each engine was, and what each source line rest_gaps busy (times in ns; of two
     ``cores`` the mean).
 
     ``start``, ``end``, ``cause`` (position of what was waited for, or -1) and ``why`` are per step of
@@ -156,13 +156,13 @@ class _Lane:
         while self.gaps and self.gaps[0][2] < position - lookahead:
             del self.gaps[0]
         self.busy += ns
-        kept: list[tuple[float, float, int, int]] = []
+        rest_gaps: list[tuple[float, float, int, int]] = []
         rest, first, end, waited = ns, -1.0, ready, -1
         for n, gap in enumerate(self.gaps):
             low, high, maker, behind = gap
             start = low if low > ready else ready
             if high - start < (1.0 if parts else rest):
-                kept.append(gap)
+                rest_gaps.append(gap)
                 continue
             part = min(rest, high - start)
             end = start + part
@@ -170,21 +170,21 @@ class _Lane:
             if first < 0.0:
                 first, waited = start, behind if low > ready else -1
             if start - low > 1.0:
-                kept.append((low, start, maker, behind))
+                rest_gaps.append((low, start, maker, behind))
             if high - end > 1.0:
-                kept.append((end, high, maker, position))
+                rest_gaps.append((end, high, maker, position))
             if rest <= 0.0:
-                kept += self.gaps[n + 1 :]
+                rest_gaps += self.gaps[n + 1 :]
                 break
         if rest > 0.0 or first < 0.0:
             start = self.end if self.end > ready else ready
             if first < 0.0:
                 first, waited = start, self.last if self.end > ready else -1
             if lookahead and start > self.end + 1.0:
-                kept.append((self.end, start, position, self.last))
+                rest_gaps.append((self.end, start, position, self.last))
             end = self.end = start + rest
             self.last = position
-        self.gaps = kept[-_GAPS:]
+        self.gaps = rest_gaps[-_GAPS:]
         return first, end, waited
 
 

@@ -38,7 +38,7 @@ return out
 def test_what_does_not_fit_costs_in_proportion() -> None:
     """A tile that is 1 % larger than the room is not moved as a whole for each use: its time grows by what is spilled,
     and never falls with its size."""
-    width, rows = 256, 32
+    width, rows = 512, 32
     shapes = [np.broadcast_to(np.zeros((), np.float32), s) for s in ((rows * 128, 1024), (rows * 128, width))]
     outcome = run_current(RESIDENT.format(width=width), *shapes, mode="trace")
     assert outcome.fault is None, outcome.fault
@@ -50,7 +50,7 @@ def test_what_does_not_fit_costs_in_proportion() -> None:
         times.append(estimate(outcome.trace, replace(trn2, sbuf_usable=room)).us)
     assert all(later >= 0.95 * earlier for earlier, later in pairwise(times))
     assert all(later < 1.5 * earlier for earlier, later in pairwise(times))
-    assert 1.05 * times[0] < times[-1] < 2 * times[0]
+    assert 1.1 * times[0] < times[-1] < 2 * times[0]
 
 
 def test_only_the_pieces_that_find_no_room_are_moved() -> None:
